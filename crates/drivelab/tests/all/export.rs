@@ -63,31 +63,7 @@ fn bad_input_gets_one_sentence_with_the_cure() {
 #[cfg(feature = "parquet")]
 #[test]
 fn pyarrow_and_duckdb_read_the_exported_parquet() {
-    const READ: &str = "import csv, duckdb, pyarrow.parquet as pq\n\
-        table = pq.read_table('run.parquet')\n\
-        types = {f.name: str(f.type) for f in table.schema}\n\
-        assert all(types[c] == 'string' for c in ('run', 'cell', 'op', 'metric', 'flags')), types\n\
-        assert all(types[c] == 'int64' for c in ('block_bytes', 'threads', 'n')), types\n\
-        assert types['pass'] == 'int32', types\n\
-        assert all(types[c] == 'double' for c in ('value', 'ci95_low', 'ci95_high')), types\n\
-        rows = list(csv.DictReader(open('run.csv')))\n\
-        seen = table.to_pylist()\n\
-        assert list(rows[0]) == table.column_names\n\
-        assert len(rows) == len(seen) > 100\n\
-        for row, other in zip(rows, seen):\n    \
-            for name, text in row.items():\n        \
-                value = other[name]\n        \
-                if text == '': assert value is None, (name, value)\n        \
-                else: assert type(value)(text) == value, (name, text, value)\n\
-        asked = \"select cell, value from 'run.parquet' where metric = 'iops' and pass is null\"\n\
-        found = duckdb.sql(asked).fetchall()\n\
-        wanted = [(r['cell'], float(r['value'])) for r in rows\n          \
-                  if r['metric'] == 'iops' and r['pass'] == '']\n\
-        assert sorted(found) == sorted(wanted) and found\n\
-        kinds = dict(duckdb.sql(\"select column_name, column_type from \n            \
-                     (describe select * from 'run.parquet')\").fetchall())\n\
-        assert (kinds['value'], kinds['block_bytes'], kinds['cell']) == \\\n            \
-            ('DOUBLE', 'BIGINT', 'VARCHAR'), kinds\n";
+    const READ: &str = include_str!("read_parquet.py");
     let bench = Bench::new();
     let has_readers = |python: &&str| {
         let mut readers = Command::new(python);
