@@ -9,6 +9,7 @@ mod fit;
 mod flash;
 mod fuzz;
 mod guest;
+mod kernel;
 mod lines;
 mod picture;
 mod soak;
@@ -58,6 +59,10 @@ enum Verb {
     /// drive leads to. Needs QEMU; says why and ends well where something is missing (an error with
     /// DRIVELAB_NO_SKIP=1). docs/reference/guest.md.
     Guest(guest::Options),
+    /// The kernel's own arrays (md) in a virtual machine, on modelled drives whose time is slowed,
+    /// beside the modelled layer: random reads and writes by size and threads. Some minutes a
+    /// level; needs what `guest` needs. docs/results/kernel.md.
+    Kernel(kernel::Options),
     /// Holds docs/results/five-documents.md to what the binary says of every line of
     /// studies/*/lines.toml. Some minutes: every study runs on its models.
     Lines(lines::Options),
@@ -90,6 +95,7 @@ fn carry_out(verb: Verb) -> Result<()> {
         Verb::Soak(options) => soak::run(&options),
         Verb::Flash(options) => flash::run(&options),
         Verb::Guest(options) => guest::run(&options),
+        Verb::Kernel(options) => kernel::run(&options),
         Verb::Lines(options) => lines::run(&options),
         Verb::Dist(options) => dist::run(&options),
         Verb::Picture => picture::run(),
@@ -137,6 +143,8 @@ mod tests {
             "flash --write --quick",
             "guest --kernel 6.2",
             "guest --guests 9",
+            "kernel --level 4",
+            "kernel --slower 0",
             "lines --writes",
             "dist debs",
             "dist --to",
@@ -160,6 +168,7 @@ mod tests {
             "flash --write drive",
             "guest --quick --write",
             "guest -- uname -a",
+            "kernel --level 5 --slower 20",
             "dist deb rpm --to out --check",
             "lines --write",
             "fuzz words --seconds 60 --jobs 2",

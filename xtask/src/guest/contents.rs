@@ -54,14 +54,26 @@ const LARGE: &[(&str, &str)] = &[("fio", "/guest/ublk")];
 const FILES: &[&str] = &["/etc/mke2fs.conf", "/lib/x86_64-linux-gnu/libgcc_s.so.1"];
 const LOADER: &[&str] = &["modprobe", "insmod", "rmmod", "lsmod", "depmod", "modinfo"];
 
+/// What a guest is for.
+pub enum Errand<'a> {
+    /// It takes scenarios, each with drives of its own.
+    Scenarios(&'a [&'static Scenario]),
+    /// It runs one command.
+    Command {
+        text: &'a str,
+        /// More files, by their paths in the guest.
+        files: &'a [(&'a str, &'a [u8])],
+        /// How many drives it waits for.
+        drives: usize,
+    },
+}
+
 /// Writes the archive from which the guest starts.
-pub fn write(
-    path: &Path,
-    kernel: &Package,
-    program: &Path,
-    scenarios: &[&Scenario],
-    command: Option<&str>,
-) -> Result<()> {
+pub fn write(path: &Path, kernel: &Package, program: &Path, errand: &Errand<'_>) -> Result<()> {
+    let (scenarios, command, files, drives) = match *errand {
+        Errand::Scenarios(scenarios) => (scenarios, None, &[][..], machine::drives().count()),
+        Errand::Command { text, files, drives } => (&[][..], Some(text), files, drives),
+    };
     let mut archive = Archive::create(path)?;
     archive.directory("dev")?;
     archive.file("init", include_bytes!("init.sh"))?;
@@ -82,7 +94,10 @@ pub fn write(
     archive.file("guest/run", run.as_bytes())?;
     let modules = "virtio_pci virtio_blk virtio_scsi nvme ahci sd_mod xhci_pci usb-storage uas \
         loop ext4 dm-mod crc32c-intel";
-    let settings = format!("MODULES=\"{modules}\"\nCOUNT={}\n", machine::drives().count());
+    let settings = format!("MODULES=\"{modules}\"\nCOUNT={drives}\n");
+    for (name, bytes) in files {
+        archive.file(name, bytes)?;
+    }
     archive.file("guest/settings", settings.as_bytes())?;
     archive.file("etc/passwd", b"root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n")?;
     archive.file("etc/group", b"root:x:0:\nnobody:x:65534:\n")?;

@@ -59,6 +59,8 @@ pub fn drives() -> impl Iterator<Item = &'static str> {
 
 /// What a machine is made of.
 pub struct Parts<'a> {
+    /// Drives that are served to it, by serial number and socket, in place of those of scenarios.
+    pub served: Vec<(&'a str, &'a Path)>,
     pub kernel: &'a Package,
     pub archive: &'a Path,
     /// Of its drives' files and its console.
@@ -94,7 +96,13 @@ impl Machine {
         let words = [WORDS_OF_KERNEL, again.as_deref().unwrap_or_default()].join(" ");
         command.args(["-serial", "stdio", "-append", &words]);
         command.arg("-kernel").arg(kernel.image()).arg("-initrd").arg(archive);
-        for (name, mebibytes, words) in DRIVES {
+        for (serial, socket) in &parts.served {
+            let uri = format!("nbd+unix:///?socket={}", socket.display());
+            command.arg("-drive").arg(format!("if=none,id={serial},file={uri},format=raw"));
+            command.arg("-device").arg(format!("virtio-blk-pci,drive={serial},serial={serial}"));
+        }
+        let own = if parts.served.is_empty() { DRIVES } else { &[] };
+        for (name, mebibytes, words) in own {
             let file = match *name {
                 "PATH_B" => run.join("PATH_A"),
                 name => run.join(name),

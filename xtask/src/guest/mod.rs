@@ -18,23 +18,27 @@ mod options;
 mod outcome;
 mod page;
 mod scenario;
+mod setup;
 mod table;
 
 use crate::check::root;
 use anyhow::{Context, Result, ensure};
+use contents::Errand;
 use guests::{News, Queue};
+pub use kernel::Kernel;
 use machine::{Machine, Parts};
 pub use options::Options;
 use outcome::{Tally, Verdict};
 use rustix::fs::{FlockOperation, flock};
 use scenario::Scenario;
+pub use setup::{Setup, Trial, setup};
 use std::{
     collections::BTreeMap,
     env, fs,
     path::{Path, PathBuf},
     process::Command,
     thread,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// Programs without which there is no guest, and Debian's packages of them.
@@ -68,10 +72,7 @@ pub fn run(options: &Options) -> Result<()> {
     if let Some((program, package)) = missing.first().filter(|_| !options.fetch) {
         return skipped(&format!("no {program}: install {package}"));
     }
-    fs::create_dir_all(place()).with_context(|| place().display().to_string())?;
-    let lock = fs::File::create(place().join("lock")).context("the lock of the guest")?;
-    flock(&lock, FlockOperation::NonBlockingLockExclusive)
-        .context("another `cargo xtask guest` runs here: one after the other")?;
+    let _lock = locked()?;
     let package = match options.kernel.fetched() {
         Ok(package) => package,
         Err(error) => {
@@ -101,6 +102,15 @@ pub fn run(options: &Options) -> Result<()> {
     outcome
 }
 
+/// Nobody else uses the rig as long as this is open.
+fn locked() -> Result<fs::File> {
+    fs::create_dir_all(place()).with_context(|| place().display().to_string())?;
+    let lock = fs::File::create(place().join("lock")).context("the lock of the guest")?;
+    flock(&lock, FlockOperation::NonBlockingLockExclusive)
+        .context("another `cargo xtask guest` or `kernel` runs here: one after the other")?;
+    Ok(lock)
+}
+
 /// Where the rig keeps what it fetched and makes.
 fn place() -> PathBuf {
     target_directory().join("guest")
@@ -123,14 +133,21 @@ fn one_command(
     command: &str,
 ) -> Result<()> {
     let archive = place().join("run/root");
-    contents::write(&archive, package, program, &[], Some(command))?;
-    let mut machine = Machine::start(&parts(package, &archive, options, 1).remove(0), None)?;
-    machine.allow(options.limit());
+    let errand = Errand::Command { text: command, files: &[], drives: machine::drives().count() };
+    contents::write(&archive, package, program, &errand)?;
+    let parts = parts(package, &archive, options, 1).remove(0);
+    lines_of(&parts, options.limit(), |line| println!("{line}"))
+}
+
+/// Starts a machine for one command, and hands on what that says.
+fn lines_of(parts: &Parts<'_>, limit: Duration, mut tell: impl FnMut(String)) -> Result<()> {
+    let mut machine = Machine::start(parts, None)?;
+    machine.allow(limit);
     let mut code = None;
     while let Some(line) = machine.line()? {
         match line.strip_prefix("@@ exit ") {
             Some(text) => code = text.trim().parse::<i32>().ok(),
-            None => println!("{line}"),
+            None => tell(line),
         }
     }
     ensure!(code == Some(0), "the command ended with {code:?}");
@@ -148,7 +165,10 @@ fn parts<'a>(
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let processors = (cores / guests.max(1)).clamp(1, 2);
     let directory = |guest| place().join(format!("run/{guest}"));
-    let of = |guest| Parts { kernel, archive, directory: directory(guest), processors, ends };
+    let of = |guest| {
+        let directory = directory(guest);
+        Parts { served: Vec::new(), kernel, archive, directory, processors, ends }
+    };
     (0..guests).map(of).collect()
 }
 
@@ -218,7 +238,7 @@ fn turn(
     cells: &mut BTreeMap<&'static str, String>,
 ) -> Result<usize> {
     let archive = place().join("run/root");
-    contents::write(&archive, package, program, &scenarios, None)?;
+    contents::write(&archive, package, program, &Errand::Scenarios(&scenarios))?;
     let guests = options.guests().min(scenarios.len());
     let queue = Queue::new(scenarios);
     guests::run(&queue, &parts(package, &archive, options, guests), |news| match news {

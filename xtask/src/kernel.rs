@@ -1,0 +1,237 @@
+//! `cargo xtask kernel`: the kernel's own arrays on modelled drives, beside the modelled layer.
+//!
+//! ```text
+//!   serve model:DRIVE --slower N, four times --NBD--> guest: md --> drivelab run --> rates x N
+//!   run model:4xDRIVE/raidL                                                       --> rates
+//! ```
+//!
+//! The guest's processor is emulated: it costs some tenth of a millisecond a request, which is
+//! nothing beside drives whose time is slowed by enough.
+
+use crate::guest::{self, Kernel, Setup};
+use anyhow::{Context, Result, ensure};
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    fs,
+    os::unix::net::UnixStream,
+    path::{Path, PathBuf},
+    process::{Child, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+const ARRAYS: &[u8] = include_bytes!("kernel/arrays.toml");
+const SCRIPT: &str = include_str!("kernel/arrays.sh");
+const MEMBERS: usize = 4;
+
+/// A level of md's, and the modelled layer that stands for it.
+struct Level {
+    name: &'static str,
+    /// More words for mdadm.
+    words: &'static str,
+    layer: &'static str,
+}
+
+const LEVELS: &[Level] = &[
+    Level { name: "0", words: "--chunk=64", layer: "raid0:chunk=64K" },
+    Level { name: "1", words: "--bitmap=none", layer: "raid1" },
+    Level { name: "5", words: "--chunk=64 --bitmap=none", layer: "raid5:chunk=64K" },
+    Level { name: "6", words: "--chunk=64 --bitmap=none", layer: "raid6:chunk=64K" },
+    Level { name: "10", words: "--chunk=64 --bitmap=none", layer: "raid10:chunk=64K" },
+];
+
+/// What is compared.
+#[derive(clap::Args)]
+pub struct Options {
+    /// The drive of the catalog that the arrays are made of.
+    #[arg(long, value_name = "NAME", default_value = "mtron-pro-32")]
+    drive: String,
+    /// How many times slower the served drives' time passes.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    slower: u32,
+    /// These levels of md's: 0, 1, 5, 6, 10; all unless named.
+    #[arg(long, value_name = "LEVEL", value_parser = ["0", "1", "5", "6", "10"])]
+    level: Vec<String>,
+    /// The guest's Linux: 6.1 or 6.12.
+    #[arg(long, default_value = "6.12", value_parser = Kernel::named)]
+    kernel: Kernel,
+    /// This binary instead of one that is built.
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+    /// How long one level may take.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1800)]
+    limit: u64,
+}
+
+/// Operations a second, by cell.
+type Rates = BTreeMap<String, f64>;
+
+/// Compares, level by level.
+pub fn run(options: &Options) -> Result<()> {
+    let Some(setup) = guest::setup(options.kernel, options.program.as_deref())? else {
+        return Ok(());
+    };
+    println!(
+        "Linux {}, {MEMBERS} x {}, time {} times slower: operations a second of the drives' time",
+        setup.version(),
+        options.drive,
+        options.slower
+    );
+    let is_chosen = |level: &&Level| {
+        options.level.is_empty() || options.level.iter().any(|name| name == level.name)
+    };
+    for level in LEVELS.iter().filter(is_chosen) {
+        let began = Instant::now();
+        let kernel =
+            in_guest(options, &setup, level).with_context(|| format!("md {}", level.name))?;
+        let layer = modelled(options, &setup, level)?;
+        let table = table(level, options.slower, &kernel, &layer)?;
+        println!("{table}{:.0} s", began.elapsed().as_secs_f64());
+    }
+    Ok(())
+}
+
+/// The kernel's array, in a guest with four drives that are served here.
+fn in_guest(options: &Options, setup: &Setup, level: &Level) -> Result<Rates> {
+    let servers = Servers::start(setup, &options.drive, options.slower)?;
+    let script = format!("LEVEL={} MORE='{}'\n{SCRIPT}", level.name, level.words);
+    let said = setup.command(&guest::Trial {
+        script: &script,
+        files: &[("guest/arrays.toml", ARRAYS)],
+        served: servers.drives(),
+        limit: Duration::from_secs(options.limit),
+    })?;
+    let slower = f64::from(options.slower);
+    let rates = rates(&said.join("\n"));
+    ensure!(!rates.is_empty(), "the guest measured nothing:\n{}", said.join("\n"));
+    Ok(rates.into_iter().map(|(cell, rate)| (cell, rate * slower)).collect())
+}
+
+/// The layer, in virtual time.
+fn modelled(options: &Options, setup: &Setup, level: &Level) -> Result<Rates> {
+    let method = setup.place().join("arrays.toml");
+    fs::write(&method, ARRAYS).context("the method")?;
+    let stack = format!("model:{MEMBERS}x{}/{}", options.drive, level.layer);
+    let json = setup.place().join("layer.json");
+    let words = ["--quiet", "--yes", "--json"];
+    let mut run = setup.drivelab();
+    run.args(["run", &stack, "--method"]).arg(&method).args(words).arg(&json);
+    ensure!(run.status()?.success(), "drivelab run {stack} did not end well");
+    let output = setup.drivelab().arg("export").arg(&json).args(["--as", "csv"]).output()?;
+    ensure!(output.status.success(), "drivelab export did not end well");
+    Ok(rates(&String::from_utf8_lossy(&output.stdout)))
+}
+
+/// The headlines of a table in long form (docs/reference/report-formats.md); no field of them has a
+/// comma.
+fn rates(csv: &str) -> Rates {
+    let of = |line: &str| {
+        let fields: Vec<&str> = line.trim().split(',').collect();
+        let [_, _, _, cell, .., pass, metric, rate, _, _, _, _, _] = fields[..] else {
+            return None;
+        };
+        let is_headline = metric == "iops" && pass.is_empty();
+        is_headline.then(|| Some((cell.to_owned(), rate.parse().ok()?))).flatten()
+    };
+    csv.lines().filter_map(of).collect()
+}
+
+fn table(level: &Level, slower: u32, kernel: &Rates, layer: &Rates) -> Result<String> {
+    let mut text = format!(
+        "\n## RAID-{}\n\n| cell | md, x {slower} | `{}` | layer / md |\n|---|---|---|---|\n",
+        level.name, level.layer
+    );
+    let mut ratios = Vec::new();
+    for (cell, md) in kernel {
+        let ours = layer.get(cell).with_context(|| format!("the layer has no cell {cell}"))?;
+        ratios.push(ours / md);
+        writeln!(text, "| {cell} | {md:.0} | {ours:.0} | {:.2} |", ours / md)?;
+    }
+    ratios.sort_by(f64::total_cmp);
+    let middle = ratios.get(ratios.len() / 2).context("no cell was measured")?;
+    let far = ratios.iter().filter(|ratio| (**ratio - 1.0).abs() > 0.15).count();
+    writeln!(text, "\nMedian {middle:.2}; {far} of {} cells beyond 15 %.", ratios.len())?;
+    Ok(text)
+}
+
+/// Drives that are served, each by a process of its own, until this is dropped.
+struct Servers {
+    all: Vec<(String, PathBuf, Child)>,
+}
+
+impl Servers {
+    fn start(setup: &Setup, drive: &str, slower: u32) -> Result<Self> {
+        let mut servers = Self { all: Vec::new() };
+        for number in 0..MEMBERS {
+            let socket = setup.place().join(format!("m{number}"));
+            // A socket that a killed server left.
+            let _ = fs::remove_file(&socket);
+            let mut command = setup.drivelab();
+            command.arg("serve").arg(format!("model:{drive}"));
+            command.args(["--slower", &slower.to_string(), "--quiet", "--nbd"]);
+            command.arg(format!("unix:{}", socket.display())).stdout(Stdio::null());
+            let child = command.spawn().context("drivelab serve")?;
+            servers.all.push((format!("M{number}"), socket, child));
+        }
+        for (name, socket, child) in &mut servers.all {
+            wait_for(socket, child).with_context(|| format!("the server of {name}"))?;
+        }
+        Ok(servers)
+    }
+
+    /// Serial numbers and sockets.
+    fn drives(&self) -> Vec<(&str, &Path)> {
+        self.all.iter().map(|(name, socket, _)| (name.as_str(), socket.as_path())).collect()
+    }
+}
+
+fn wait_for(socket: &Path, server: &mut Child) -> Result<()> {
+    let until = Instant::now() + Duration::from_secs(60);
+    while UnixStream::connect(socket).is_err() {
+        ensure!(server.try_wait()?.is_none(), "it ended");
+        ensure!(Instant::now() < until, "it does not listen after a minute");
+        thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        for (_, socket, child) in &mut self.all {
+            // What it served is gone with it in any case.
+            let _ = child.kill();
+            let _ = child.wait();
+            let _ = fs::remove_file(socket);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_headline_is_the_rate_of_a_whole_cell() {
+        let csv = "run,method,target,cell,op,pattern,block_bytes,threads,queue_depth,engine,io,\
+            coordinates,pass,metric,value,unit,ci95_low,ci95_high,n,flags\n\
+            a,b,c,read-4K,read,random,4096,1,1,sync,direct,,,iops,25.5,1/s,20,30,1,\n\
+            a,b,c,read-4K,read,random,4096,1,1,sync,direct,,0,iops,24,1/s,20,30,1,\n\
+            a,b,c,read-4K,read,random,4096,1,1,sync,direct,,,bytes_per_s,24,B/s,20,30,1,\n";
+        assert_eq!(rates(csv), Rates::from([("read-4K".to_owned(), 25.5)]));
+        assert_eq!(rates("mdadm: no such thing\n"), Rates::new());
+    }
+
+    #[test]
+    fn a_table_says_how_many_cells_are_far() {
+        let of = |rates: &[(&str, f64)]| -> Rates {
+            rates.iter().map(|(cell, rate)| ((*cell).to_owned(), *rate)).collect()
+        };
+        let md = of(&[("a", 100.0), ("b", 100.0), ("c", 100.0)]);
+        let layer = of(&[("a", 100.0), ("b", 110.0), ("c", 120.0)]);
+        let text = table(&LEVELS[0], 20, &md, &layer).expect("all are there");
+        assert!(text.ends_with("Median 1.10; 1 of 3 cells beyond 15 %.\n"), "{text}");
+        assert!(table(&LEVELS[0], 20, &md, &of(&[])).is_err());
+    }
+}
