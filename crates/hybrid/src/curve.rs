@@ -18,7 +18,7 @@ const BLOCKS_MIN: f64 = 8.0;
 pub struct Curve {
     /// The size.
     pub cache_bytes: u64,
-    /// Of each of [`POLICIES`].
+    /// Of LRU, ARC, S3-FIFO and TinyLFU, in this order.
     pub misses: [f64; POLICIES.len()],
     /// Of the best there could be, which knows the future (Belady, 1966).
     pub least: f64,
