@@ -97,15 +97,18 @@ pub fn run(options: &Options) -> Result<()> {
 fn in_guest(options: &Options, setup: &Setup, level: &Level) -> Result<Rates> {
     let servers = Servers::start(setup, &options.drive, options.slower)?;
     let script = format!("LEVEL={} MORE='{}'\n{SCRIPT}", level.name, level.words);
-    let said = setup.command(&guest::Trial {
+    let trial = guest::Trial {
         script: &script,
         files: &[("guest/arrays.toml", ARRAYS)],
         served: servers.drives(),
         limit: Duration::from_secs(options.limit),
-    })?;
+    };
+    let mut said = String::new();
+    let ended = setup.command(&trial, |line| said += &(line + "\n"));
+    ended.with_context(|| format!("the guest said:\n{said}"))?;
     let slower = f64::from(options.slower);
-    let rates = rates(&said.join("\n"));
-    ensure!(!rates.is_empty(), "the guest measured nothing:\n{}", said.join("\n"));
+    let rates = rates(&said);
+    ensure!(!rates.is_empty(), "the guest measured nothing:\n{said}");
     Ok(rates.into_iter().map(|(cell, rate)| (cell, rate * slower)).collect())
 }
 
@@ -166,8 +169,6 @@ impl Servers {
         let mut servers = Self { all: Vec::new() };
         for number in 0..MEMBERS {
             let socket = setup.place().join(format!("m{number}"));
-            // A socket that a killed server left.
-            let _ = fs::remove_file(&socket);
             let mut command = setup.drivelab();
             command.arg("serve").arg(format!("model:{drive}"));
             command.args(["--slower", &slower.to_string(), "--quiet", "--nbd"]);

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 
 /// What is an [`Engine`] because it holds one. Everything that an engine can do is asked of the one
 /// inside, so that a wrapper loses nothing on the way; it may look at what goes down and what comes
-/// back.
+/// back, and live in a time of its own.
 pub trait Wrapper {
     /// What is wrapped.
     type Inner: Engine + ?Sized;
@@ -24,6 +24,19 @@ pub trait Wrapper {
     #[inline]
     fn on_done(&mut self, _: &mut [Completion]) {}
 
+    /// The engine inside's time at an instant of the caller's, not earlier; the same, unless they
+    /// live in different times.
+    #[inline]
+    fn inner_time(&self, at: Instant) -> Instant {
+        at
+    }
+
+    /// The caller's time at an instant of the engine inside.
+    #[inline]
+    fn outer_time(&self, at: Instant) -> Instant {
+        at
+    }
+
     /// Buffers for requests, as [`Engine::pool`]: those of the engine inside, unless they never
     /// reach it.
     fn memory(&mut self, count: usize, bytes: usize) -> Vec<Buf> {
@@ -39,7 +52,7 @@ impl<W: Wrapper> Engine for W {
 
     #[inline]
     fn now(&self) -> Instant {
-        self.inner().now()
+        self.outer_time(self.inner().now())
     }
 
     #[inline]
@@ -56,13 +69,18 @@ impl<W: Wrapper> Engine for W {
     #[inline]
     fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
         let before = done.len();
+        let until = self.inner_time(until);
         self.inner_mut().wait(until, done);
+        for completion in &mut done[before..] {
+            completion.issued = self.outer_time(completion.issued);
+            completion.finished = self.outer_time(completion.finished);
+        }
         self.on_done(&mut done[before..]);
     }
 
     #[inline]
     fn next_wakeup(&self) -> Instant {
-        self.inner().next_wakeup()
+        self.outer_time(self.inner().next_wakeup())
     }
 
     #[inline]

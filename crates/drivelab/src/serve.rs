@@ -87,7 +87,6 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
         stop: &stop,
         cut: &cut,
         clock,
-        slower: arguments.slower,
     };
     let supervision = Supervision { starter, door: door(arguments)?, pid_file };
     let served = serving::serve(&order, front, served, supervision, &Terminal::new(arguments));

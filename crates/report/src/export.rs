@@ -64,6 +64,7 @@ impl Kind {
     pub fn about(self) -> &'static str {
         match self {
             Self::Csv => "one row a value, for pandas, DuckDB, Polars, spreadsheets",
+            Self::Parquet if cfg!(feature = "parquet") => "the same table with typed columns",
             Self::Parquet => "the same table with typed columns; needs the feature `parquet`",
             Self::OpenMetrics => "gauges and summaries, for node_exporter's textfile directory",
             Self::Markdown => "one table a run, for an issue or a wiki",

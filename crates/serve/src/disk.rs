@@ -43,6 +43,7 @@ pub(crate) fn serve(
         },
         mark: mark(order.target, &engine)?,
     };
+    let slowed = words::slowed(engine.slower());
     let recovered = engine.volume().map(words::kept_in_memory).unwrap_or_default();
     let attached = ublk::attach(&wish, &shape)?;
     for found in &attached.leftovers {
@@ -61,7 +62,7 @@ pub(crate) fn serve(
     let ready = ready(order.name, &path, &session.export, beginning, wish.orphan);
     let address = path.display().to_string();
     let event = ServerEvent::Ready { address: address.clone() };
-    let told = session.tell(&event, &(ready + &recovered));
+    let told = session.tell(&event, &(ready + &slowed + &recovered));
     let told = told.and_then(|()| Ok(session.starter.ready(&address)?));
     let served = told.and_then(|()| {
         let mut turn = |engine: &ServedEngine, traffic: &Traffic| session.turn(engine, traffic);

@@ -13,7 +13,10 @@ use std::{
     thread,
     time::Duration,
 };
-use target::serve::floor::{BLOCK_BYTES, always_after};
+use target::{
+    Pace,
+    serve::floor::{BLOCK_BYTES, always_after},
+};
 
 /// After so long the drive behind it answers, as a flash drive does: it has been slept meanwhile,
 /// on either side.
@@ -41,7 +44,7 @@ pub fn measure(address: &Address, clock: Clock) -> Result<u64, StartError> {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let server = scope.spawn(|| {
-            let engine = always_after(ANSWER_NS, clock);
+            let engine = always_after(ANSWER_NS, Pace::real(clock));
             let export = Export::of(&engine.geometry(Drive(0)));
             Server::new(engine, export, listener, Options::default()).run(&stop, |_, _| {})
         });
@@ -62,8 +65,12 @@ pub fn words(floor_ns: u64, slower: NonZeroU32) -> String {
     let floor = report::number::duration_ns(floor_ns);
     let near = report::number::duration_ns(floor_ns / CLOSE);
     let most = report::number::iops(1e9 / floor_ns);
+    let way = match slower.get() {
+        1 => "the way to a client",
+        _ => "of the drives' time the way",
+    };
     format!(
-        "the way to a client adds {floor} to a request, and more in the client:\n\
+        "{way} adds {floor} to a request, and more in the client:\n\
          {most} IOPS at most one by one; what the model answers in {near} or more is\n\
          served within 10 %\n"
     )
@@ -99,6 +106,8 @@ mod tests {
         assert!(text.contains("answers in 380 us or more"), "{text}");
         assert!(text.lines().all(|line| line.len() <= 80), "{text}");
         let slowed = words(380_000, NonZeroU32::new(10).expect("not 0"));
+        let text = text.replace("the way to a client", "of the drives' time the way");
         assert_eq!(slowed, text, "ten times slower, ten times the way");
+        assert!(slowed.lines().all(|line| line.len() <= 80), "{slowed}");
     }
 }

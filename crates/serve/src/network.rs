@@ -30,8 +30,8 @@ pub(crate) fn serve(
     let is_model = matches!(order.target, TargetText::Model(_));
     let floor_ns = is_model.then(|| floor::measure(listener.address(), order.clock).ok()).flatten();
     let mut text = ready(order.name, listener.address(), &session.export);
-    text += &words::slowed(order.slower);
-    text += &floor_ns.map_or_else(String::new, |floor_ns| floor::words(floor_ns, order.slower));
+    text += &words::slowed(engine.slower());
+    text += &floor_ns.map_or_else(String::new, |floor_ns| floor::words(floor_ns, engine.slower()));
     text += &engine.volume().map_or_else(String::new, words::kept_in_memory);
     let uri = words::uri(listener.address(), &session.export.name);
     session.tell(&ServerEvent::Ready { address: uri.clone() }, &text)?;

@@ -8,7 +8,6 @@ use nbd::{Traffic, protocol::Export};
 use record::ServerEvent;
 use std::{
     error::Error,
-    num::NonZeroU32,
     sync::atomic::{AtomicBool, Ordering},
 };
 use target::{
@@ -47,8 +46,6 @@ pub struct Order<'o> {
     pub cut: &'o AtomicBool,
     /// What the engine was opened with.
     pub clock: Clock,
-    /// How many times slower the time of modelled drives passes.
-    pub slower: NonZeroU32,
 }
 
 /// Who hears what happens meanwhile.
@@ -98,10 +95,7 @@ impl Session<'_> {
 
     /// Looks on after every turn of the server.
     pub(crate) fn turn(&mut self, engine: &ServedEngine, traffic: &Traffic) {
-        if let Some(mut line) = self.status.turn(engine, traffic) {
-            if self.order.slower.get() > 1 {
-                line += &format!("   time {} x slower", self.order.slower);
-            }
+        if let Some(line) = self.status.turn(engine, traffic) {
             self.audience.show(&line);
         }
         if let Some(gone) = self.below.turn(traffic) {

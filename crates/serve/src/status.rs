@@ -38,6 +38,9 @@ impl Status {
             let errors = counted(report.errors, "error");
             text += &format!("   scrub: {}, {errors}", progress(&report));
         }
+        if engine.slower().get() > 1 {
+            text += &format!("   time {} x slower", engine.slower());
+        }
         self.last = (now, *traffic);
         Some(text)
     }

@@ -37,13 +37,13 @@ pub fn condition(Condition { device, state }: &Condition) -> Option<String> {
     })
 }
 
-/// What is to be divided by whoever measures a target whose time passes more slowly.
+/// What whoever measures a target whose time passes more slowly has to multiply and divide.
 pub fn slowed(slower: NonZeroU32) -> String {
     match slower.get() {
         1 => String::new(),
         times => format!(
             "time passes {times} times slower: multiply rates by {times}, divide latencies by \
-             {times};\nnumbers below are in the drives' own time\n"
+             {times}\n"
         ),
     }
 }

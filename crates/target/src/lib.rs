@@ -17,7 +17,6 @@
 mod absent;
 mod backend;
 pub mod catalog;
-mod clock;
 mod memory;
 mod model;
 mod null;
@@ -35,7 +34,6 @@ mod tree;
 pub mod volume;
 
 pub use absent::did_you_mean;
-pub use clock::RealClock;
 pub use lab::target::TargetError;
 pub use memory::MemoryText;
 pub use model::ModelTarget;

@@ -10,12 +10,13 @@
 //! the drive. Modelled time is the wall clock's divided by N, from the same start, so that at N = 1
 //! both are one.
 
-use block::{Allocation, Buf, Completion, Drive, Engine, Geometry, Instant, IoError, Request};
+use block::{Engine, Instant, Wrapper};
 use engine::Clock;
 use model::WallClock;
-use std::{num::NonZeroU32, os::fd::BorrowedFd};
+use std::num::NonZeroU32;
 
-/// How fast modelled time passes, and the clock that it is read from.
+/// How fast modelled time passes, and the clock that it is read from, which sleeps and spins
+/// through the end of a wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     clock: Clock,
@@ -31,6 +32,19 @@ impl Pace {
     /// So many times slower.
     pub fn slower(clock: Clock, slower: NonZeroU32) -> Self {
         Self { clock, slower }
+    }
+
+    /// So many times slower than the clock.
+    pub fn times(self) -> NonZeroU32 {
+        self.slower
+    }
+
+    /// The first modelled time that is not before an instant of the wall clock.
+    fn modelled_from(self, wall: Instant) -> Instant {
+        match wall {
+            Instant::NEVER => wall,
+            Instant(ns) => Instant(ns.div_ceil(u64::from(self.slower.get()))),
+        }
     }
 
     /// The modelled time at an instant of the wall clock, rounded down.
@@ -76,99 +90,40 @@ impl<E> Slowed<E> {
     }
 }
 
-impl<E: Engine> Engine for Slowed<E> {
-    fn geometry(&self, drive: Drive) -> Geometry {
-        self.inner.geometry(drive)
+impl<E: Engine> Wrapper for Slowed<E> {
+    type Inner = E;
+
+    fn inner(&self) -> &E {
+        &self.inner
     }
 
-    fn now(&self) -> Instant {
-        self.pace.wall(self.inner.now())
+    fn inner_mut(&mut self) -> &mut E {
+        &mut self.inner
     }
 
-    fn submit(&mut self, request: Request) {
-        self.inner.submit(request);
+    fn inner_time(&self, at: Instant) -> Instant {
+        self.pace.modelled_from(at)
     }
 
-    fn start(&mut self) {
-        self.inner.start();
-    }
-
-    fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
-        let before = done.len();
-        // Rounded up: what arrives within the last instant is not left behind.
-        let slower = u64::from(self.pace.slower.get());
-        let modelled = match until {
-            Instant::NEVER => until,
-            Instant(ns) => Instant(ns.div_ceil(slower)),
-        };
-        self.inner.wait(modelled, done);
-        for completion in &mut done[before..] {
-            completion.issued = self.pace.wall(completion.issued);
-            completion.finished = self.pace.wall(completion.finished);
-        }
-    }
-
-    fn next_wakeup(&self) -> Instant {
-        self.pace.wall(self.inner.next_wakeup())
-    }
-
-    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.inner.poll_fd()
-    }
-
-    fn allocation(&self, drive: Drive, offset: u64, len: u64) -> (Allocation, u64) {
-        self.inner.allocation(drive, offset, len)
-    }
-
-    fn hand_over(&mut self) -> Result<(), IoError> {
-        self.inner.hand_over()
-    }
-
-    fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {
-        self.inner.pool(count, bytes)
+    fn outer_time(&self, at: Instant) -> Instant {
+        self.pace.wall(at)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use block::{Actor, Command, Data, Effects, Machine, Payload, Tag};
-    use model::{Outbox, Paced};
+    use crate::serve::floor::{BLOCK_BYTES, always_after};
+    use block::{Actor, Buf, Command, Drive, Extent, Payload, Request, Tag};
 
     const ANSWER_NS: u64 = 1_000_000;
 
-    /// Answers a flush after a millisecond of its own time.
-    struct Steady(Outbox);
-
-    impl Machine for Steady {
-        fn geometry(&self, _: Drive) -> Geometry {
-            Geometry {
-                capacity_bytes: 1 << 20,
-                block_bytes: 512,
-                transfer_bytes_max: 1 << 20,
-                queue_depth: 4,
-                data: Data::TimingOnly,
-            }
-        }
-
-        fn on_request(&mut self, now: Instant, request: Request, _: &mut Effects) {
-            let finished = now.after(ANSWER_NS);
-            let payload = Payload::None;
-            let tag = request.tag;
-            self.0.put(Completion { tag, issued: now, finished, result: Ok(()), payload });
-        }
-
-        fn on_completion(&mut self, _: Instant, _: Completion, _: &mut Effects) {
-            unreachable!("it has nothing below it");
-        }
-
-        fn on_wakeup(&mut self, now: Instant, effects: &mut Effects) {
-            self.0.release(now, effects);
-        }
-
-        fn next_wakeup(&self) -> Instant {
-            self.0.next()
-        }
+    fn read() -> Request {
+        let at = Extent { offset: 0, bytes: BLOCK_BYTES };
+        let (_, mut buffers) = Buf::pool(1, BLOCK_BYTES as usize);
+        let into = Payload::Bytes(buffers.remove(0));
+        let command = Command::Read { at, into };
+        Request { tag: Tag(1), actor: Actor(0), drive: Drive(0), command }
     }
 
     #[test]
@@ -176,10 +131,8 @@ mod tests {
         let clock = Clock::start();
         for slower in [1, 7, 20] {
             let pace = Pace::slower(clock, NonZeroU32::new(slower).expect("not 0"));
-            let mut engine = Slowed::new(Paced::new(Steady(Outbox::new(4)), pace), pace);
-            let request =
-                Request { tag: Tag(1), actor: Actor(0), drive: Drive(0), command: Command::Flush };
-            engine.submit(request);
+            let mut engine = Slowed::new(always_after(ANSWER_NS, pace), pace);
+            engine.submit(read());
             let asked = engine.now();
             let due = engine.next_wakeup();
             let wanted = ANSWER_NS * u64::from(slower);
@@ -196,14 +149,25 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_ends_at_its_instant_or_later_and_a_past_one_at_once() {
+        let pace = Pace::real(Clock::start());
+        let until = pace.now().after(2_000_000);
+        let woken = pace.sleep_until(until);
+        assert!(woken >= until && pace.now() >= woken);
+        assert!(pace.sleep_until(until) >= woken, "time does not run backwards");
+    }
+
+    #[test]
     fn an_instant_of_modelled_time_is_met_again_on_the_way_back() {
         let pace = Pace::slower(Clock::start(), NonZeroU32::new(13).expect("not 0"));
         for ns in [0, 1, 12, 999, 1 << 40] {
             assert_eq!(pace.modelled(pace.wall(Instant(ns))), Instant(ns));
+            assert!(pace.wall(pace.modelled_from(Instant(ns))) >= Instant(ns));
             let wall = pace.wall(pace.modelled(Instant(ns)));
             assert!(wall <= Instant(ns) && Instant(ns).since(wall) < 13);
         }
         assert_eq!(pace.wall(Instant::NEVER), Instant::NEVER);
         assert_eq!(pace.modelled(Instant::NEVER), Instant::NEVER);
+        assert_eq!(pace.modelled_from(Instant::NEVER), Instant::NEVER);
     }
 }

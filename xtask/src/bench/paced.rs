@@ -7,7 +7,7 @@ use block::{
 };
 use model::{Lateness, Paced};
 use target::{
-    RealClock,
+    Pace,
     catalog::{Catalog, DriveSettings},
 };
 
@@ -60,7 +60,7 @@ pub fn run(options: &Options) -> Result<()> {
 /// Reads at random for so long, `depth` at a time.
 fn pace(machine: Box<dyn Machine>, depth: u32, seconds: u64) -> Lateness {
     let blocks = machine.geometry(Drive(0)).capacity_bytes / u64::from(BLOCK_BYTES);
-    let mut paced = Paced::new(machine, RealClock::start());
+    let mut paced = Paced::new(machine, Pace::real(engine::Clock::start()));
     let mut rng = Rng::new(1, 0);
     let mut read = |tag: u64| {
         let at = Extent { offset: rng.below(blocks) * u64::from(BLOCK_BYTES), bytes: BLOCK_BYTES };

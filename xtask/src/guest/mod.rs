@@ -26,7 +26,7 @@ use anyhow::{Context, Result, ensure};
 use contents::Errand;
 use guests::{News, Queue};
 pub use kernel::Kernel;
-use machine::{Machine, Parts};
+use machine::Parts;
 pub use options::Options;
 use outcome::{Tally, Verdict};
 use rustix::fs::{FlockOperation, flock};
@@ -38,7 +38,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
     thread,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 /// Programs without which there is no guest, and Debian's packages of them.
@@ -67,39 +67,22 @@ pub fn run(options: &Options) -> Result<()> {
         println!("{} scenarios", chosen.len());
         return Ok(());
     }
-    let missing: Vec<_> =
-        NEEDED.iter().filter(|(program, _)| contents::found(program).is_none()).collect();
-    if let Some((program, package)) = missing.first().filter(|_| !options.fetch) {
-        return skipped(&format!("no {program}: install {package}"));
-    }
-    let _lock = locked()?;
-    let package = match options.kernel.fetched() {
-        Ok(package) => package,
-        Err(error) => {
-            let why = format!("no kernel {}: {error:#}", options.kernel.name());
-            ensure!(!options.fetch, "{why}");
-            return skipped(&why);
-        }
-    };
     if options.fetch {
+        let _lock = locked()?;
+        let package = options.kernel.fetched();
+        let package = package.with_context(|| format!("no kernel {}", options.kernel.name()))?;
         println!("kernel {} is there", package.version);
         return Ok(());
     }
-    let program = match &options.program {
-        Some(program) => fs::canonicalize(program).context("--program")?,
-        None => built()?,
-    };
-    let run = place().join("run");
-    if run.exists() {
-        fs::remove_dir_all(&run).with_context(|| run.display().to_string())?;
+    let Some(setup) = setup(options.kernel, options.program.as_deref())? else { return Ok(()) };
+    match options.command() {
+        Some(script) => {
+            let trial =
+                Trial { script: &script, files: &[], served: Vec::new(), limit: options.limit() };
+            setup.command(&trial, |line| println!("{line}"))
+        }
+        None => all(&setup.package, &setup.program, options, chosen),
     }
-    fs::create_dir(&run).with_context(|| run.display().to_string())?;
-    let outcome = match options.command() {
-        Some(command) => one_command(&package, &program, options, &command),
-        None => all(&package, &program, options, chosen),
-    };
-    fs::remove_dir_all(&run).with_context(|| run.display().to_string())?;
-    outcome
 }
 
 /// Nobody else uses the rig as long as this is open.
@@ -123,34 +106,6 @@ fn target_directory() -> PathBuf {
 fn skipped(why: &str) -> Result<()> {
     ensure!(env::var_os("DRIVELAB_NO_SKIP").is_none(), "the guest cannot be had: {why}");
     println!("skipped: {why}");
-    Ok(())
-}
-
-fn one_command(
-    package: &kernel::Package,
-    program: &Path,
-    options: &Options,
-    command: &str,
-) -> Result<()> {
-    let archive = place().join("run/root");
-    let errand = Errand::Command { text: command, files: &[], drives: machine::drives().count() };
-    contents::write(&archive, package, program, &errand)?;
-    let parts = parts(package, &archive, options, 1).remove(0);
-    lines_of(&parts, options.limit(), |line| println!("{line}"))
-}
-
-/// Starts a machine for one command, and hands on what that says.
-fn lines_of(parts: &Parts<'_>, limit: Duration, mut tell: impl FnMut(String)) -> Result<()> {
-    let mut machine = Machine::start(parts, None)?;
-    machine.allow(limit);
-    let mut code = None;
-    while let Some(line) = machine.line()? {
-        match line.strip_prefix("@@ exit ") {
-            Some(text) => code = text.trim().parse::<i32>().ok(),
-            None => tell(line),
-        }
-    }
-    ensure!(code == Some(0), "the command ended with {code:?}");
     Ok(())
 }
 

@@ -4,11 +4,11 @@ use super::{
     NEEDED, built, contents,
     contents::Errand,
     kernel::{Kernel, Package},
-    lines_of, locked,
-    machine::Parts,
+    locked,
+    machine::{self, Machine, Parts},
     place, skipped,
 };
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use std::{
     fs::{self, File},
     path::{Path, PathBuf},
@@ -17,10 +17,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A kernel and a program; nobody else uses the rig meanwhile.
+/// A kernel, a program and a directory, which goes with this; nobody else uses the rig meanwhile.
 pub struct Setup {
-    package: Package,
-    program: PathBuf,
+    pub(super) package: Package,
+    pub(super) program: PathBuf,
     _lock: File,
 }
 
@@ -30,7 +30,7 @@ pub struct Trial<'a> {
     pub script: &'a str,
     /// More files, by their paths in the guest.
     pub files: &'a [(&'a str, &'a [u8])],
-    /// Its drives, by serial number and socket.
+    /// Its drives, by serial number and socket; those of scenarios where there are none.
     pub served: Vec<(&'a str, &'a Path)>,
     /// How long it may take.
     pub limit: Duration,
@@ -55,7 +55,11 @@ pub fn setup(kernel: Kernel, program: Option<&Path>) -> Result<Option<Setup>> {
         Some(program) => fs::canonicalize(program).context("--program")?,
         None => built()?,
     };
-    fs::create_dir_all(place().join("run")).context("the rig's directory")?;
+    let run = place().join("run");
+    if run.exists() {
+        fs::remove_dir_all(&run).with_context(|| run.display().to_string())?;
+    }
+    fs::create_dir(&run).with_context(|| run.display().to_string())?;
     Ok(Some(Setup { package, program, _lock: lock }))
 }
 
@@ -70,22 +74,23 @@ impl Setup {
         place().join("run")
     }
 
-    /// The program, on this machine; its history is the rig's own.
+    /// The program, on this machine; its history is the rig's own, and it ends with this process.
     pub fn drivelab(&self) -> Command {
-        let mut command = Command::new(&self.program);
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL"]).arg(&self.program);
         command.env("XDG_DATA_HOME", self.place()).env("XDG_STATE_HOME", self.place());
         command
     }
 
-    /// Runs a script in a guest of its own; all that it said, by line.
+    /// Runs a script in a guest of its own, and hands on each line that it says.
     ///
     /// # Errors
-    /// It did not end well: with its last lines.
-    pub fn command(&self, trial: &Trial<'_>) -> Result<Vec<String>> {
-        const LAST: usize = 20;
+    /// It did not end well.
+    pub fn command(&self, trial: &Trial<'_>, mut tell: impl FnMut(String)) -> Result<()> {
         let archive = self.place().join("root");
         let Trial { script, files, ref served, limit } = *trial;
-        let errand = Errand::Command { text: script, files, drives: served.len() };
+        let drives = if served.is_empty() { machine::drives().count() } else { served.len() };
+        let errand = Errand::Command { text: script, files, drives };
         contents::write(&archive, &self.package, &self.program, &errand)?;
         let parts = Parts {
             served: served.clone(),
@@ -95,10 +100,23 @@ impl Setup {
             processors: thread::available_parallelism().map_or(1, usize::from).min(2),
             ends: Instant::now() + limit,
         };
-        let mut said = Vec::new();
-        if let Err(error) = lines_of(&parts, limit, |line| said.push(line)) {
-            bail!("{error:#}\n{}", said[said.len().saturating_sub(LAST)..].join("\n"));
+        let mut machine = Machine::start(&parts, None)?;
+        machine.allow(limit);
+        let mut code = None;
+        while let Some(line) = machine.line()? {
+            match line.strip_prefix("@@ exit ") {
+                Some(text) => code = text.trim().parse::<i32>().ok(),
+                None => tell(line),
+            }
         }
-        Ok(said)
+        ensure!(code == Some(0), "the command ended with {code:?}");
+        Ok(())
+    }
+}
+
+impl Drop for Setup {
+    fn drop(&mut self) {
+        // What stays is made anew by the next.
+        let _ = fs::remove_dir_all(self.place());
     }
 }

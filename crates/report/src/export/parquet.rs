@@ -175,4 +175,10 @@ mod tests {
         }
         assert_eq!(count, lines.count());
     }
+
+    #[test]
+    fn a_table_without_rows_is_a_file_all_the_same() {
+        let reader = SerializedFileReader::new(bytes::Bytes::from(file(&[]))).expect("a file");
+        assert_eq!(reader.metadata().file_metadata().num_rows(), 0);
+    }
 }

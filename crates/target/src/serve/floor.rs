@@ -1,19 +1,18 @@
 //! A drive that answers every request after the same time: what its clients wait longer is what the
 //! way to it takes.
 
-use crate::RealClock;
+use crate::Pace;
 use block::{Completion, Data, Drive, Effects, Engine, Geometry, Instant, Machine, Request};
-use engine::Clock;
 use model::{Outbox, Paced};
 
 /// Its requests' size, bytes.
 pub const BLOCK_BYTES: u32 = 4096;
 const QUEUE_DEPTH: u32 = 4;
 
-/// Answers reads of [`BLOCK_BYTES`] after `answer_ns`, paced as served models are.
-pub fn always_after(answer_ns: u64, clock: Clock) -> impl Engine + Send {
+/// Answers reads of [`BLOCK_BYTES`] after `answer_ns`, at this pace.
+pub fn always_after(answer_ns: u64, pace: Pace) -> impl Engine + Send {
     let drive = Always { answer_ns, outbox: Outbox::new(QUEUE_DEPTH) };
-    Paced::new(drive, RealClock(clock))
+    Paced::new(drive, pace)
 }
 
 struct Always {

@@ -131,6 +131,14 @@ impl ServedEngine {
         self.volume().is_some_and(flash::Volume::is_read_only)
     }
 
+    /// How many times slower its time passes than this machine's.
+    pub fn slower(&self) -> NonZeroU32 {
+        match self {
+            Self::Modelled(opened) => opened.pace().times(),
+            Self::Plain(_) | Self::Managed(_) => NonZeroU32::MIN,
+        }
+    }
+
     /// How the managed volume stands, if it is one.
     pub fn standing(&self) -> Option<record::ManagedFlash> {
         self.volume().and_then(crate::stack::standing)
