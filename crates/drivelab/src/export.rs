@@ -7,7 +7,7 @@ use lab::method::{BUILT_IN, Method};
 use record::{Record, Store};
 use report::{
     Format,
-    export::{self, ExportError, Kind},
+    export::{self, ExportError, Kind, WriteColumns},
 };
 use std::{
     ffi::OsStr,
@@ -15,6 +15,12 @@ use std::{
     path::Path,
     process::ExitCode,
 };
+
+/// What writes Parquet; nothing where the feature was left out.
+#[cfg(feature = "parquet")]
+pub const PARQUET: Option<WriteColumns> = Some(columns::file);
+#[cfg(not(feature = "parquet"))]
+pub const PARQUET: Option<WriteColumns> = None;
 
 /// Writes what was asked for; nothing when any of it may not be written.
 pub fn export(arguments: &ExportArguments) -> Result<ExitCode> {
@@ -39,7 +45,7 @@ pub fn export(arguments: &ExportArguments) -> Result<ExitCode> {
         left_out.concat()
     } else {
         let all: Vec<&Record> = records.iter().collect();
-        let exported = kind.bytes(&all).map_err(refused)?;
+        let exported = kind.bytes(&all, PARQUET).map_err(refused)?;
         outputs.add(&arguments.to, kind.format(), exported.bytes)?;
         exported.left_out
     };

@@ -9,11 +9,17 @@
 
 use crate::output;
 use anyhow::{Context, Error, Result, bail, ensure};
-use record::{Place, Store, StoreError};
+use record::{Place, Store, StoreError, sql::Connect};
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
 };
+
+/// How a database is connected to; nothing where the feature was left out.
+#[cfg(feature = "postgresql")]
+pub const CONNECT: Option<Connect> = Some(postgresql::connect);
+#[cfg(not(feature = "postgresql"))]
+pub const CONNECT: Option<Connect> = None;
 
 /// The variable that names a history for whoever names none.
 pub const VARIABLE: &str = "DRIVELAB_STORE";
@@ -56,7 +62,7 @@ fn own() -> Result<PathBuf> {
 /// # Errors
 /// As [`named`].
 pub fn place(path: &Path, option: &str) -> Result<Place> {
-    let place = Place::of(path);
+    let place = Place::of(path, CONNECT);
     let Place::Server(address) = &place else {
         refuse_address(path, option)?;
         host::missing::refuse_in_kernels_place(path).with_context(|| option.to_owned())?;

@@ -63,6 +63,8 @@ pub use run::{
 };
 pub use server_event::ServerEvent;
 #[cfg(feature = "store")]
+pub use store::sql;
+#[cfg(feature = "store")]
 pub use store::{
     Address, Ended, Found, Life, News, Orphan, Owner, Place, Pushed, Search, ServerTrouble, Store,
     StoreError, Tables, default_path,

@@ -20,18 +20,15 @@
 mod columns;
 mod error;
 mod fleet;
-#[cfg(feature = "postgresql")]
 mod migrate;
 mod orphans;
 mod owner;
 mod place;
-#[cfg(feature = "postgresql")]
-mod postgresql;
 mod push;
 mod resolve;
 mod schema;
 mod search;
-mod sql;
+pub mod sql;
 mod sqlite;
 mod steps;
 mod watch;
@@ -143,24 +140,14 @@ impl Store {
         Self { place, database: Box::new(file), owner: Some(owner), written: BTreeMap::new() }
     }
 
-    #[cfg(feature = "postgresql")]
     fn of_server(address: &Address, tables: Tables) -> Result<Self, StoreError> {
-        let wish = match tables {
-            Tables::Kept => migrate::Wish::Look,
-            Tables::Made => migrate::Wish::Make,
-            Tables::BroughtUp => migrate::Wish::BringUp,
+        let place = Place::Server(address.clone());
+        let Some(connect) = address.connect() else {
+            return Err(StoreError::WithoutPostgresql { place });
         };
-        Ok(Self {
-            place: Place::Server(address.clone()),
-            database: Box::new(postgresql::Postgresql::open(address, wish)?),
-            owner: None,
-            written: BTreeMap::new(),
-        })
-    }
-
-    #[cfg(not(feature = "postgresql"))]
-    fn of_server(address: &Address, _: Tables) -> Result<Self, StoreError> {
-        Err(StoreError::WithoutPostgresql { place: Place::Server(address.clone()) })
+        let database = connect(address)?;
+        migrate::bring_up(&*database, &place, tables)?;
+        Ok(Self { place, database, owner: None, written: BTreeMap::new() })
     }
 
     /// Where it is.
@@ -289,7 +276,5 @@ fn here(path: &Path) -> Result<Owner, StoreError> {
         .map_err(|error| StoreError::Open { path: path.to_owned(), reason: error.to_string() })
 }
 
-#[cfg(test)]
-mod both;
 #[cfg(test)]
 mod tests;

@@ -8,10 +8,11 @@
 pub mod fio;
 mod markdown;
 mod metrics;
-#[cfg(feature = "parquet")]
-mod parquet;
 
-use crate::{Format, long_form};
+use crate::{
+    Format,
+    long_form::{self, Column},
+};
 use record::Record;
 
 pub(crate) use markdown::MARK as MARKDOWN_MARK;
@@ -21,10 +22,13 @@ pub(crate) use metrics::MARK as METRICS_MARK;
 pub(crate) const JSON_MARK: &str = "{\"format\":\"drivelab-record\"";
 
 /// By which a Parquet file is known: the value of `drivelab` in its footer.
-pub(crate) const PARQUET_MARK: &str = "drivelab-long-form";
+pub const PARQUET_MARK: &str = "drivelab-long-form";
 
 /// By which a job file that was made of a method is known.
 pub const JOB_MARK: &str = "; made by drivelab of method ";
+
+/// Makes a file of named columns.
+pub type WriteColumns = fn(&[(&'static str, Column)]) -> Vec<u8>;
 
 /// How runs are written for other programs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,8 +68,7 @@ impl Kind {
     pub fn about(self) -> &'static str {
         match self {
             Self::Csv => "one row a value, for pandas, DuckDB, Polars, spreadsheets",
-            Self::Parquet if cfg!(feature = "parquet") => "the same table with typed columns",
-            Self::Parquet => "the same table with typed columns; needs the feature `parquet`",
+            Self::Parquet => "the same table with typed columns",
             Self::OpenMetrics => "gauges and summaries, for node_exporter's textfile directory",
             Self::Markdown => "one table a run, for an issue or a wiki",
             Self::Fio => {
@@ -92,18 +95,23 @@ impl Kind {
         }
     }
 
-    /// All runs as one file.
+    /// All runs as one file. `parquet` is the room `columns`, where the
+    /// program was built with it.
     ///
     /// # Errors
-    /// Several runs where the format holds one; a format that was left out when this was built.
-    pub fn bytes(self, records: &[&Record]) -> Result<Exported, ExportError> {
+    /// Several runs where the format holds one; Parquet, and nothing that writes it.
+    pub fn bytes(
+        self,
+        records: &[&Record],
+        parquet: Option<WriteColumns>,
+    ) -> Result<Exported, ExportError> {
         let whole = |text: String| Exported { bytes: text.into_bytes(), left_out: Vec::new() };
         Ok(match self {
             Self::Csv => whole(long_form::csv(records)),
-            #[cfg(feature = "parquet")]
-            Self::Parquet => Exported { bytes: parquet::file(records), left_out: Vec::new() },
-            #[cfg(not(feature = "parquet"))]
-            Self::Parquet => return Err(ExportError::NotBuilt(self)),
+            Self::Parquet => {
+                let write = parquet.ok_or(ExportError::NotBuilt(self))?;
+                Exported { bytes: write(&long_form::columns(records)), left_out: Vec::new() }
+            }
             Self::OpenMetrics => whole(metrics::text(records)),
             Self::Markdown => whole(markdown::text(records)),
             Self::Json => whole(json_lines(records)),
@@ -155,10 +163,11 @@ mod tests {
         let record = example();
         for kind in Kind::ALL {
             assert_eq!(Kind::parse(kind.name()), Some(kind));
-            let bytes = match kind.bytes(&[&record]) {
-                Err(ExportError::NotBuilt(Kind::Parquet)) => continue,
-                exported => exported.expect("one run").bytes,
-            };
+            if kind == Kind::Parquet {
+                assert_eq!(kind.bytes(&[&record], None), Err(ExportError::NotBuilt(kind)));
+                continue;
+            }
+            let bytes = kind.bytes(&[&record], None).expect("one run").bytes;
             let is_ours = |format: Format| {
                 format.is_ours(std::io::Cursor::new(&bytes)).expect("bytes can be read")
             };
@@ -174,7 +183,7 @@ mod tests {
     #[test]
     fn json_lines_read_back_as_the_records() {
         let record = example();
-        let bytes = Kind::Json.bytes(&[&record, &record]).expect("any number").bytes;
+        let bytes = Kind::Json.bytes(&[&record, &record], None).expect("any number").bytes;
         let text = String::from_utf8(bytes).expect("text");
         assert_eq!(text.lines().count(), 2);
         for line in text.lines() {
@@ -185,6 +194,6 @@ mod tests {
     #[test]
     fn a_fio_result_is_of_one_run() {
         let record = example();
-        assert_eq!(Kind::Fio.bytes(&[&record, &record]), Err(ExportError::SeveralRuns(2)));
+        assert_eq!(Kind::Fio.bytes(&[&record, &record], None), Err(ExportError::SeveralRuns(2)));
     }
 }

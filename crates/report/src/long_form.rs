@@ -1,5 +1,6 @@
 //! All numbers of records in long form, one row a value, described in
-//! `docs/reference/report-formats.md`; as CSV here, as Parquet in `export::parquet`.
+//! `docs/reference/report-formats.md`; as CSV here; the room `columns` writes
+//! them as Parquet.
 //!
 //! Numbers are written as they are recorded, in the shortest form that reads back as the same
 //! double.
@@ -12,31 +13,31 @@ pub const HEAD: &str = "run,method,target,cell,op,pattern,block_bytes,threads,qu
 
 /// One value of a cell, with all that says what it is of.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Row<'r> {
-    pub(crate) of: Of<'r>,
-    pub(crate) pass: Option<u32>,
-    pub(crate) metric: String,
-    pub(crate) value: f64,
-    pub(crate) unit: &'static str,
-    pub(crate) ci95: Option<[f64; 2]>,
-    pub(crate) n: Option<u64>,
+struct Row<'r> {
+    of: Of<'r>,
+    pass: Option<u32>,
+    metric: String,
+    value: f64,
+    unit: &'static str,
+    ci95: Option<[f64; 2]>,
+    n: Option<u64>,
 }
 
 /// What is the same in all rows of a cell.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Of<'r> {
+struct Of<'r> {
     /// Run, method, target, cell, op, pattern.
-    pub(crate) names: [&'r str; 6],
+    names: [&'r str; 6],
     /// Block bytes, threads, queue depth.
-    pub(crate) numbers: [u64; 3],
+    numbers: [u64; 3],
     /// Engine and I/O.
-    pub(crate) ways: [&'r str; 2],
-    pub(crate) coordinates: String,
-    pub(crate) flags: String,
+    ways: [&'r str; 2],
+    coordinates: String,
+    flags: String,
 }
 
 /// Every value of every cell, in the order of the records.
-pub(crate) fn rows<'r>(records: &[&'r Record]) -> Vec<Row<'r>> {
+fn rows<'r>(records: &[&'r Record]) -> Vec<Row<'r>> {
     let mut all = Vec::new();
     for record in records {
         for cell in &record.cells {
@@ -54,6 +55,59 @@ pub fn csv(records: &[&Record]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// What stands in one column.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Column {
+    /// Text.
+    Words(Vec<Option<String>>),
+    /// Whole numbers.
+    Counts(Vec<Option<i64>>),
+    /// Numbers of passes.
+    Passes(Vec<Option<i32>>),
+    /// Numbers with a fraction.
+    Numbers(Vec<Option<f64>>),
+}
+
+/// The columns of the CSV table, in its order, each with its type. What is an empty field in CSV is
+/// `None`.
+pub fn columns(records: &[&Record]) -> Vec<(&'static str, Column)> {
+    let rows = rows(records);
+    let words = |of: &dyn Fn(&Row<'_>) -> String| {
+        let or_null = |text: String| (!text.is_empty()).then_some(text);
+        Column::Words(rows.iter().map(|row| or_null(of(row))).collect())
+    };
+    let name = |at: usize| words(&|row| row.of.names[at].to_owned());
+    let count = |of: &dyn Fn(&Row<'_>) -> Option<u64>| {
+        let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        Column::Counts(rows.iter().map(|row| of(row).map(signed)).collect())
+    };
+    let number =
+        |of: &dyn Fn(&Row<'_>) -> Option<f64>| Column::Numbers(rows.iter().map(of).collect());
+    let pass = |row: &Row<'_>| row.pass.map(|pass| i32::try_from(pass).unwrap_or(i32::MAX));
+    vec![
+        ("run", name(0)),
+        ("method", name(1)),
+        ("target", name(2)),
+        ("cell", name(3)),
+        ("op", name(4)),
+        ("pattern", name(5)),
+        ("block_bytes", count(&|row| Some(row.of.numbers[0]))),
+        ("threads", count(&|row| Some(row.of.numbers[1]))),
+        ("queue_depth", count(&|row| Some(row.of.numbers[2]))),
+        ("engine", words(&|row| row.of.ways[0].to_owned())),
+        ("io", words(&|row| row.of.ways[1].to_owned())),
+        ("coordinates", words(&|row| row.of.coordinates.clone())),
+        ("pass", Column::Passes(rows.iter().map(pass).collect())),
+        ("metric", words(&|row| row.metric.clone())),
+        ("value", number(&|row| Some(row.value))),
+        ("unit", words(&|row| row.unit.to_owned())),
+        ("ci95_low", number(&|row| row.ci95.map(|[low, _]| low))),
+        ("ci95_high", number(&|row| row.ci95.map(|[_, high]| high))),
+        ("n", count(&|row| row.n)),
+        ("flags", words(&|row| row.of.flags.clone())),
+    ]
 }
 
 /// A derived table as further rows: `metric` is the table's name and the column's, what is neither

@@ -10,7 +10,7 @@
 //! so whoever does it again does nothing.
 
 use super::words::in_words;
-use crate::store;
+use crate::store::{self, CONNECT};
 use crate::{interrupt, output};
 use ::campaign::{Answer, Campaign, Survey, record_of};
 use anyhow::{Result, ensure};
@@ -49,7 +49,7 @@ pub fn place(option: Option<&Path>, file: Option<&str>, base: &Path) -> Result<O
     if let Some(named) = option {
         // Looked at as it was typed: `mysql://host/base` is no file.
         store::place(named, "--store")?;
-        return Ok(Some(Place::of(&absolute(named, &env::current_dir()?))));
+        return Ok(Some(Place::of(&absolute(named, &env::current_dir()?), CONNECT)));
     }
     if let Some(named) = file {
         let place = store::place(Path::new(named), "store")?;
@@ -60,7 +60,7 @@ pub fn place(option: Option<&Path>, file: Option<&str>, base: &Path) -> Result<O
              directory: put it into ~/.pgpass as HOST:PORT:DATABASE:USER:PASSWORD, mode 0600, or \
              into PGPASSWORD"
         );
-        return Ok(Some(Place::of(&absolute(Path::new(named), base))));
+        return Ok(Some(Place::of(&absolute(Path::new(named), base), CONNECT)));
     }
     let named = env::var_os(store::VARIABLE).filter(|value| !value.is_empty());
     let place = named.map(|named| store::place(Path::new(&named), store::VARIABLE)).transpose()?;
@@ -78,7 +78,7 @@ pub fn named(option: Option<&Path>) -> Result<Option<PathBuf>> {
 
 /// A file by its whole path: workers are started elsewhere.
 fn absolute(named: &Path, base: &Path) -> PathBuf {
-    match Place::of(named) {
+    match Place::of(named, CONNECT) {
         Place::File(path) => base.join(path),
         Place::Server(_) => named.to_owned(),
     }

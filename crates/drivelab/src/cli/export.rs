@@ -13,7 +13,12 @@ said: nothing is guessed.";
 fn help() -> String {
     let mut text = String::from("Formats:\n");
     for kind in Kind::ALL {
-        text += &hanging(&format!("  {:<12} ", kind.name()), kind.about());
+        let needs = match (kind, crate::export::PARQUET) {
+            (Kind::Parquet, None) => "; needs the feature `parquet`",
+            _ => "",
+        };
+        let about = format!("{}{needs}", kind.about());
+        text += &hanging(&format!("  {:<12} ", kind.name()), &about);
     }
     text + "\nA file that exists is overwritten when it is an export of drivelab's in \
             this\nformat, or with --force. Every file appears whole or not at all.\n\nExamples:\n  \

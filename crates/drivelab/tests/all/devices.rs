@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{Call, DRIVELAB, LoopDevice, MIB, ROOT, skip, system};
+use common::{Call, LoopDevice, MIB, ROOT, skip, system};
 use serde_json::Value;
 use std::path::Path;
 
@@ -99,7 +99,7 @@ fn an_ordinary_user_is_told_what_could_not_be_seen() {
     let place = tempfile::tempdir().expect("a directory");
     let user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
     let program = place.path().join("drivelab");
-    std::fs::copy(DRIVELAB, &program).expect("a copy that others may run");
+    common::copy_of_drivelab(&program);
     system("chmod", &["-R", "a+rX", place.path().to_str().expect("plain names")]);
     let outcome = devices(&[]).through(&user, &program).done().succeeded();
     assert!(outcome.stdout.contains(device.name()), "{outcome:?}");

@@ -276,7 +276,8 @@ mod postgresql {
         for file in &files {
             push(file).start().wait_within(Duration::from_secs(300)).succeeded();
         }
-        let shared = Store::at(&Place::of(Path::new(&base))).expect("opens");
+        let shared =
+            Store::at(&Place::of(Path::new(&base), Some(::postgresql::connect))).expect("opens");
         let listed = shared.ended().expect("lists");
         let ids: BTreeSet<String> = listed.iter().map(|run| run.id.clone()).collect();
         assert_eq!((listed.len(), ids.len()), (all, all), "nothing is lost, nothing is twice");

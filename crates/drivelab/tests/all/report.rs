@@ -164,13 +164,14 @@ fn a_full_disk_leaves_every_old_file_whole_and_no_half_one() {
     let disk = need!(Mounted::new(Path::new("none"), &options), "root, and a file system to mount");
     let bench = Bench::new();
     let run = ["run", "null:", "--method", "small.toml", "--max-time", "0.6s", "--quiet"];
+    let study = ["study", "cmu2009", "--table", "I", "--quiet", "--json"];
     let calls: Vec<(Call, &str)> = [
         (report(&bench, &[EXAMPLE, "--force", "--html"]), "r.html"),
         (report(&bench, &[EXAMPLE, "--force", "--xlsx"]), "r.xlsx"),
         (report(&bench, &[EXAMPLE, "--force", "--csv"]), "r.csv"),
         (report(&bench, &[EXAMPLE, "--force", "--svg"]), "pictures"),
         (bench.drivelab(run.into_iter().chain(["--json"])), "record.json"),
-        (bench.drivelab_without_store(["study", "latency2016", "--quiet", "--json"]), "rows.json"),
+        (bench.drivelab_without_store(study), "rows.json"),
     ]
     .into_iter()
     .map(|(call, name)| (call.and([disk.path().join(name)]), name))

@@ -2,37 +2,26 @@
 //! their own, `drivelab`, so that a database may hold other things besides.
 
 use super::{
-    StoreError,
+    StoreError, Tables,
     place::Place,
     sql::{Database, Purpose, Value, within},
     steps::{KNOWN, STEPS},
 };
 
-/// What may be done to the tables of a database that many machines share.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wish {
-    /// Nothing: they are as they should be, or it is said.
-    Look,
-    /// They are made where there are none.
-    Make,
-    /// Older ones are brought up to date, too; earlier versions of the program then refuse them.
-    BringUp,
-}
-
 /// One number for all who make or change tables: the letters `DrLa`, as of a file.
 const LOCK: i64 = 0x4472_4c61;
 
-/// Looks at the tables, and does what is wished.
+/// Looks at the tables, and does what may be done to them.
 ///
 /// # Errors
 /// [`StoreError::Blank`], [`StoreError::Older`], [`StoreError::LaterSchema`], or a failure.
-pub fn bring_up(database: &dyn Database, place: &Place, wish: Wish) -> Result<(), StoreError> {
+pub fn bring_up(database: &dyn Database, place: &Place, tables: Tables) -> Result<(), StoreError> {
     database.batch("SET search_path TO drivelab")?;
-    match (version(database)?, wish) {
+    match (version(database)?, tables) {
         (Some(found), _) if found == KNOWN => Ok(()),
         (Some(found), _) if found > KNOWN => Err(later(place, found)),
-        (None, Wish::Look) => Err(StoreError::Blank { place: place.clone() }),
-        (Some(found), Wish::Look | Wish::Make) => {
+        (None, Tables::Kept) => Err(StoreError::Blank { place: place.clone() }),
+        (Some(found), Tables::Kept | Tables::Made) => {
             Err(StoreError::Older { place: place.clone(), found, known: KNOWN })
         }
         _ => within(database, Purpose::Write, || {
@@ -42,8 +31,10 @@ pub fn bring_up(database: &dyn Database, place: &Place, wish: Wish) -> Result<()
     }
 }
 
-/// The tables as the drivelab of schema `known` made them.
-#[cfg(test)]
+/// The tables as the drivelab of schema `known` made them: what tests of older ones begin with.
+///
+/// # Errors
+/// [`StoreError::LaterSchema`], or a failure.
 pub fn made_as(database: &dyn Database, place: &Place, known: i64) -> Result<(), StoreError> {
     database.batch("SET search_path TO drivelab")?;
     within(database, Purpose::Write, || migrate(database, place, known))

@@ -1,6 +1,6 @@
 //! Where a history is: a file of this machine, or a database of a server.
 
-use super::StoreError;
+use super::{StoreError, sql::Connect};
 use std::{fmt, path::Path, path::PathBuf};
 
 /// Where a history is.
@@ -13,12 +13,13 @@ pub enum Place {
 }
 
 impl Place {
-    /// What the user named: an address begins with `postgresql://` or `postgres://`.
-    pub fn of(named: &Path) -> Self {
+    /// What the user named: an address begins with `postgresql://` or `postgres://`. A program that
+    /// was built without the room `postgresql` has nothing to `connect` with.
+    pub fn of(named: &Path, connect: Option<Connect>) -> Self {
         let text = named.to_string_lossy();
         let is_server = ["postgresql://", "postgres://"].iter().any(|head| text.starts_with(head));
         match is_server {
-            true => Self::Server(Address(text.into_owned())),
+            true => Self::Server(Address { text: text.into_owned(), connect }),
             false => Self::File(named.to_owned()),
         }
     }
@@ -28,10 +29,12 @@ impl Place {
     /// # Errors
     /// [`StoreError::WithoutPostgresql`]: a database, and a program that was built without.
     pub fn check(&self) -> Result<(), StoreError> {
-        if matches!(self, Self::Server(_)) && !cfg!(feature = "postgresql") {
-            return Err(StoreError::WithoutPostgresql { place: self.clone() });
+        match self {
+            Self::Server(Address { connect: None, .. }) => {
+                Err(StoreError::WithoutPostgresql { place: self.clone() })
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// The file, where it is one.
@@ -55,21 +58,35 @@ impl fmt::Display for Place {
 /// The address of a database as libpq takes it, section "Connection URIs" of its manual:
 /// `postgresql://USER:PASSWORD@HOST:PORT/DATABASE?NAME=VALUE&...`, every part of which may be
 /// missing. Printed, it has `***` for a password.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Address(String);
+#[derive(Clone)]
+pub struct Address {
+    text: String,
+    connect: Option<Connect>,
+}
 
 impl Address {
     /// The address as it was named, a password with it.
-    #[cfg_attr(not(feature = "postgresql"), allow(dead_code, reason = "nobody connects"))]
-    pub(super) fn secret(&self) -> &str {
-        &self.0
+    pub fn with_password(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn connect(&self) -> Option<Connect> {
+        self.connect
     }
 
     /// Whether a password stands in it.
     pub fn has_password(&self) -> bool {
-        self.to_string() != self.0
+        self.to_string() != self.text
     }
 }
+
+impl PartialEq for Address {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Address {}
 
 impl fmt::Debug for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,7 +96,7 @@ impl fmt::Debug for Address {
 
 impl fmt::Display for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (scheme, rest) = self.0.split_once("://").expect("an address has a scheme");
+        let (scheme, rest) = self.text.split_once("://").expect("an address has a scheme");
         let (head, query) = match rest.split_once('?') {
             Some((head, query)) => (head, Some(query)),
             None => (rest, None),
@@ -109,7 +126,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> String {
-        Place::of(Path::new(text)).to_string()
+        Place::of(Path::new(text), None).to_string()
     }
 
     #[test]
@@ -125,7 +142,7 @@ mod tests {
                 "postgresql://a:***@db/lab?sslmode=require&sslpassword=***&port=1",
             ),
         ] {
-            let place = Place::of(Path::new(typed));
+            let place = Place::of(Path::new(typed), None);
             assert_eq!(place.to_string(), seen);
             assert!(!format!("{place:?}").contains("secret"));
             let Place::Server(address) = place else { panic!("{typed} is an address") };
@@ -139,14 +156,15 @@ mod tests {
             password in "[a-z0-9@:/%]{0,9}#secret[a-z0-9@:/%]{0,9}",
             host in "[a-z.]{0,9}",
         ) {
-            let place = Place::of(Path::new(&format!("postgresql://ann:{password}@{host}/lab")));
+            let text = format!("postgresql://ann:{password}@{host}/lab");
+            let place = Place::of(Path::new(&text), None);
             let shown = format!("{place} {place:?}");
             proptest::prop_assert!(!shown.contains("secret"));
         }
 
         #[test]
         fn any_text_is_an_address_or_a_file_and_shown(text in "(postgres(ql)?://)?\\PC{0,40}") {
-            let place = Place::of(Path::new(&text));
+            let place = Place::of(Path::new(&text), None);
             let shown = place.to_string();
             proptest::prop_assert!(place.file().is_none() || shown == text);
         }
@@ -155,7 +173,7 @@ mod tests {
     #[test]
     fn what_is_no_address_of_postgresql_is_a_file() {
         for typed in ["history.db", "/tmp/a.db", "./postgresql://x", "mysql://a/b"] {
-            assert_eq!(Place::of(Path::new(typed)), Place::File(typed.into()));
+            assert_eq!(Place::of(Path::new(typed), None), Place::File(typed.into()));
             assert_eq!(shown(typed), typed);
         }
     }

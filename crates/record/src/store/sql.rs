@@ -2,8 +2,17 @@
 //!
 //! Statements are written once, in what SQLite and PostgreSQL have in common; `?` stands for a
 //! value. Where they differ, [`Dialect`] has the word.
+//!
+//! ```text
+//!   store -> Database   sqlite here | the room postgresql, which the binary hands in as a Connect
+//! ```
 
-use super::StoreError;
+pub use super::{migrate::made_as, steps::KNOWN};
+
+use super::{Address, StoreError};
+
+/// Connects to the database at an address.
+pub type Connect = fn(&Address) -> Result<Box<dyn Database>, StoreError>;
 
 /// A value of a statement or of a row.
 #[derive(Clone, PartialEq, Debug)]
@@ -101,7 +110,6 @@ pub enum Dialect {
     /// A file.
     Sqlite,
     /// A server.
-    #[cfg_attr(not(feature = "postgresql"), allow(dead_code, reason = "the other engine"))]
     Postgresql,
 }
 

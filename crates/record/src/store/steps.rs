@@ -8,7 +8,6 @@ pub struct Step {
     /// Of a file.
     pub sqlite: &'static str,
     /// Of a database. What belongs to one machine (scratch files, processes) is not in it.
-    #[cfg_attr(not(feature = "postgresql"), allow(dead_code, reason = "the other engine"))]
     pub postgresql: &'static str,
 }
 

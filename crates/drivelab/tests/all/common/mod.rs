@@ -168,6 +168,13 @@ pub struct Nobody {
     binary: PathBuf,
 }
 
+/// A copy that can be started at once. Written by this process it was "Text file busy" now and
+/// then: a program that another test started meanwhile had the descriptor for a moment.
+pub fn copy_of_drivelab(to: &Path) {
+    let done = std::process::Command::new("cp").arg(DRIVELAB).arg(to).status().expect("cp starts");
+    assert!(done.success(), "a copy");
+}
+
 impl Nobody {
     const SETPRIV: [&str; 6] =
         ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
@@ -178,7 +185,7 @@ impl Nobody {
         // A place and a binary that others than root can reach.
         let bench = Bench::below(&std::env::temp_dir());
         let binary = bench.path("drivelab");
-        fs::copy(DRIVELAB, &binary).expect("a copy");
+        copy_of_drivelab(&binary);
         let nobody = Self { bench, binary };
         nobody.may("", 0o777);
         nobody.may("drivelab", 0o777);

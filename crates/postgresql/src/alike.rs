@@ -1,15 +1,23 @@
 //! A history in a file and one in a database answer alike, and as they should: what fits a search
 //! is counted here by hand.
-#![cfg(feature = "postgresql")]
 
-use super::*;
-use crate::{CampaignTask, Cell, Flag, FleetRow, example};
 use proptest::{
     collection::vec,
     prelude::*,
     test_runner::{Config, TestRunner},
 };
+use record::{
+    CampaignTask, Cell, Ended, Flag, FleetRow, Place, Pushed, Record, RunSummary, Search, State,
+    Store, StoreError, Tables, sql,
+};
+use std::{collections::BTreeMap, path::Path};
 use testkit::{Postgresql, need};
+
+/// Two targets, three cells, two verdicts.
+fn example() -> Record {
+    let text = include_str!("../../record/tests/example.json");
+    Record::from_json(text, "example.json").expect("a record")
+}
 
 /// What of a run is drawn.
 #[derive(Clone, Debug)]
@@ -55,7 +63,7 @@ fn drawn() -> impl Strategy<Value = Drawn> {
 }
 
 fn record(drawn: &Drawn) -> Record {
-    let mut record = example::full();
+    let mut record = example();
     record.id.clone_from(&drawn.id);
     record.method.name = drawn.method.to_owned();
     record.method.text = "a NUL \0, and what looks like one: \\u0000".to_owned();
@@ -73,7 +81,7 @@ fn record(drawn: &Drawn) -> Record {
     record.started = format!("2026-11-{:02}T10:00:00Z", drawn.day);
     record.state = drawn.state;
     record.flags.clone_from(&drawn.flags);
-    let cells = example::full().cells;
+    let cells = example().cells;
     let cell = |at: usize| Cell { iops: drawn.iops, ..cells[at % cells.len()].clone() };
     record.cells = (0..drawn.cells).map(cell).collect();
     record
@@ -114,9 +122,12 @@ fn searches() -> Vec<Search> {
 fn fits(search: &Search, record: &Record) -> bool {
     let lower = |text: &str| text.to_ascii_lowercase();
     let has = |text: &str, piece: &str| lower(text).contains(&lower(piece));
-    let drives = columns::drives(record);
-    let of_drives: Vec<String> =
-        drives.into_iter().flat_map(|(_, _, told)| told.into_iter().flatten()).collect();
+    let layers = record.targets.iter().flat_map(|target| &target.stack);
+    let of_drives: Vec<String> = layers
+        .filter_map(|layer| layer.drive.as_ref())
+        .flat_map(|drive| [&drive.model, &drive.serial, &drive.firmware].into_iter().flatten())
+        .cloned()
+        .collect();
     let labels: Vec<String> =
         record.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let campaign = record.campaign.as_ref().map_or("", |task| &task.name);
@@ -131,18 +142,22 @@ fn fits(search: &Search, record: &Record) -> bool {
     told.extend(of_drives.iter().chain(&labels).map(String::as_str));
     let summary = record.summary();
     told.extend(summary.flags.iter().map(|flag| flag.name()));
-    let targets = columns::targets(record);
     let day = &record.started[..10];
     search.words.split_whitespace().all(|word| told.iter().any(|text| has(text, word)))
         && (search.method.is_empty() || search.method == record.method.name)
         && (search.host.is_empty() || search.host == record.environment.host.name)
         && (search.campaign.is_empty() || search.campaign == campaign)
-        && has(&targets, &search.target)
+        && has(&targets(record), &search.target)
         && (search.label.is_empty() || labels.iter().any(|label| has(label, &search.label)))
         && (search.drive.is_empty() || of_drives.iter().any(|text| has(text, &search.drive)))
         && (search.from.is_empty() || day >= search.from.as_str())
         && (search.to.is_empty() || day <= search.to.as_str())
         && search.state.is_none_or(|state| state == record.state)
+}
+
+/// The targets as they were typed, one behind the other.
+fn targets(record: &Record) -> String {
+    record.targets.iter().map(|target| target.text.as_str()).collect::<Vec<_>>().join(" ")
 }
 
 /// The table by hand: drives that are alone below their target, their rates in order.
@@ -187,7 +202,7 @@ fn said<T>(outcome: Result<T, StoreError>) -> Result<T, String> {
 }
 
 fn place(text: &str) -> Place {
-    Place::of(Path::new(text))
+    Place::of(Path::new(text), Some(super::connect))
 }
 
 fn push_all(shared: &mut Store, local: &Store) -> usize {
@@ -257,9 +272,22 @@ fn named_alike(file: &Store, base: &Store, records: &[Record]) -> Result<(), Tes
     Ok(())
 }
 
-fn answer_alike(runs: &[Drawn], address: &str) -> Result<(), TestCaseError> {
+/// No run is left, and the next one is the first.
+const EMPTIED: &str = "TRUNCATE drivelab.run RESTART IDENTITY CASCADE";
+
+/// All histograms as one, `lower|count` a row.
+fn merged(histogram: &str) -> String {
+    format!(
+        "SELECT CAST(lower_ns AS text) || '|' || CAST(CAST(sum(count) AS bigint) AS text)
+         FROM {histogram} GROUP BY lower_ns ORDER BY lower_ns"
+    )
+}
+
+fn answer_alike(runs: &[Drawn], server: &Postgresql) -> Result<(), TestCaseError> {
+    let address = &server.address("alike");
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let mut file = Store::open(&directory.path().join("history.sqlite")).expect("opens");
+    let path = directory.path().join("history.sqlite");
+    let mut file = Store::open(&path).expect("opens");
     let mut records: Vec<Record> = Vec::new();
     for drawn in runs {
         let record = record(drawn);
@@ -268,7 +296,7 @@ fn answer_alike(runs: &[Drawn], address: &str) -> Result<(), TestCaseError> {
         records.push(without_nul(&record));
     }
     let mut base = Store::at_to_push(&place(address), Tables::Made).expect("opens");
-    base.database.batch("TRUNCATE run RESTART IDENTITY CASCADE").expect("empties");
+    server.ask("alike", EMPTIED);
     prop_assert_eq!(push_all(&mut base, &file), records.len());
     prop_assert_eq!(push_all(&mut base, &file), 0, "pushed twice it is there once");
     let base = Store::at(&place(address)).expect("opens");
@@ -276,11 +304,6 @@ fn answer_alike(runs: &[Drawn], address: &str) -> Result<(), TestCaseError> {
     prop_assert_eq!(&base.list(100).expect("lists"), &listed);
     searched_alike(&file, &base, &records, &listed)?;
     named_alike(&file, &base, &records)?;
-    let merged = |store: &Store| {
-        let merge = "SELECT lower_ns, CAST(sum(count) AS bigint) FROM histogram
-                     GROUP BY lower_ns ORDER BY lower_ns";
-        store.database.rows(merge, &[]).expect("merges")
-    };
     let mut by_hand: BTreeMap<i64, i64> = BTreeMap::new();
     let cells = records.iter().flat_map(|record| &record.cells);
     for [lower, count] in
@@ -288,23 +311,24 @@ fn answer_alike(runs: &[Drawn], address: &str) -> Result<(), TestCaseError> {
     {
         *by_hand.entry(*lower as i64).or_default() += *count as i64;
     }
-    let by_hand: Vec<sql::Row> = by_hand
-        .into_iter()
-        .map(|(lower, count)| sql::Row(vec![lower.into(), count.into()]))
-        .collect();
-    prop_assert_eq!(merged(&base), by_hand.clone());
-    prop_assert_eq!(merged(&file), by_hand);
+    let by_hand: Vec<String> =
+        by_hand.into_iter().map(|(lower, count)| format!("{lower}|{count}")).collect();
+    prop_assert_eq!(server.ask("alike", &merged("drivelab.histogram")), by_hand.join("\n"));
+    let opened = rusqlite::Connection::open(&path).expect("opens");
+    let mut statement = opened.prepare(&merged("histogram")).expect("is understood");
+    let rows = statement.query_map([], |row| row.get::<_, String>(0)).expect("merges");
+    prop_assert_eq!(rows.collect::<Result<Vec<_>, _>>().expect("rows"), by_hand);
     Ok(())
 }
 
 #[test]
 fn a_file_and_a_database_answer_every_question_alike() {
     let server = need!(Postgresql::start(), "postgresql");
-    let address = server.database("alike");
+    server.database("alike");
     let mut runner =
         TestRunner::new(Config { cases: 24, failure_persistence: None, ..Config::default() });
     runner
-        .run(&vec(drawn(), 0..14), |runs| answer_alike(&runs, &address))
+        .run(&vec(drawn(), 0..14), |runs| answer_alike(&runs, &server))
         .unwrap_or_else(|error| panic!("{error}"));
 }
 
@@ -315,7 +339,7 @@ fn two_machines_may_draw_the_same_id_and_a_run_that_goes_on_is_pushed_anew() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let machine = |name: &str| {
         let mut store = Store::open(&directory.path().join(name)).expect("opens");
-        let mut record = example::full();
+        let mut record = example();
         record.environment.host.name = name.to_owned();
         store.save(&record).expect("saves");
         (store, record)
@@ -346,7 +370,8 @@ fn two_machines_may_draw_the_same_id_and_a_run_that_goes_on_is_pushed_anew() {
 
 /// The record as drivelabs wrote it before they kept what is searched for in columns.
 fn as_written_before(record: &Record) -> String {
-    let header = serde_json::to_string(&record.without_cells()).expect("JSON");
+    let header =
+        serde_json::to_string(&Record { cells: Vec::new(), ..record.clone() }).expect("JSON");
     let summary = serde_json::to_string(&record.summary()).expect("JSON");
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
     let mut rows = format!(
@@ -356,7 +381,7 @@ fn as_written_before(record: &Record) -> String {
         quoted(&record.id),
         quoted(&record.started),
         quoted(&record.method.name),
-        quoted(&columns::targets(record)),
+        quoted(&targets(record)),
         quoted(&summary),
         quoted(&header)
     );
@@ -378,12 +403,12 @@ fn tables_of_another_version_are_refused_and_older_ones_brought_up_on_demand() {
         |tables| Store::at_to_push(&place(&address), tables).err().expect("refused").to_string();
     let blank = Store::at(&place(&address)).err().expect("refused").to_string();
     assert!(blank.contains("drivelab push"), "{blank}");
-    let record = example::full();
-    for known in 1..steps::KNOWN {
+    let record = example();
+    for known in 1..sql::KNOWN {
         server.ask("versions", "DROP SCHEMA IF EXISTS drivelab CASCADE");
-        let text = Place::of(Path::new(&address));
+        let text = place(&address);
         let Place::Server(there) = &text else { unreachable!("an address") };
-        postgresql::Postgresql::made_as(there, known).expect("makes");
+        sql::made_as(&*super::connect(there).expect("connects"), &text, known).expect("makes");
         let rows = as_written_before(&record);
         server.ask("versions", &rows);
         let told = format!("schema {known}");
@@ -402,7 +427,7 @@ fn tables_of_another_version_are_refused_and_older_ones_brought_up_on_demand() {
             "SELECT name, host, method, drive, firmware FROM drivelab.cell ORDER BY position";
         let migrated = server.ask("versions", columns);
         let mut fresh = store;
-        fresh.database.batch("TRUNCATE run RESTART IDENTITY CASCADE").expect("empties");
+        server.ask("versions", EMPTIED);
         let run = Ended {
             id: record.id.clone(),
             host: record.environment.host.name.clone(),
@@ -419,7 +444,7 @@ fn tables_of_another_version_are_refused_and_older_ones_brought_up_on_demand() {
 
 /// As many runs of 997 machines, 23 models of drives with five firmwares, in both.
 fn many_runs(file: &mut Store, base: &mut Store, runs: usize) {
-    let mut record = example::full();
+    let mut record = example();
     record.cells.truncate(2);
     record.state = State::Complete;
     for number in 0..runs {
@@ -456,13 +481,11 @@ fn a_hundred_thousand_runs_are_listed_searched_and_tabled() {
     let address = server.database("many");
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut file = Store::open(&directory.path().join("history.sqlite")).expect("opens");
-    file.database.batch("PRAGMA synchronous = OFF").expect("is set");
     let mut base = Store::at_to_push(&place(&address), Tables::Made).expect("opens");
     let start = std::time::Instant::now();
     many_runs(&mut file, &mut base, RUNS);
     println!("{RUNS} runs in both: {:.0} s", start.elapsed().as_secs_f64());
-    file.database.batch("PRAGMA optimize").expect("is done");
-    base.database.batch("VACUUM ANALYZE").expect("is done");
+    server.ask("many", "VACUUM ANALYZE");
     let words = |text: &str| Search { words: text.to_owned(), ..Search::default() };
     let questions: Vec<(&str, Search)> = vec![
         ("a word: bay=b7 (1,640 runs)", words("bay=b7 2026-03")),
@@ -482,7 +505,7 @@ fn a_hundred_thousand_runs_are_listed_searched_and_tabled() {
         times[3]
     };
     for store in [&file, &base] {
-        println!("{:?}, ms, median of 7:", store.database.dialect());
+        println!("{}, ms, median of 7:", store.place());
         let time = median_ms(&mut || drop(store.list(30).expect("lists")));
         println!("  history, the last 30: {time:.1}");
         for (name, search) in &questions {

@@ -1,4 +1,5 @@
-//! The engine of a history in a database of a PostgreSQL server.
+//! A history in a database of a PostgreSQL server: the connection. The statements are the store's
+//! (`record::sql`).
 //!
 //! ```text
 //!   Address, PG... of the environment  -> settings -> postgres::Config, Tls   settings, password
@@ -6,66 +7,59 @@
 //!   a statement of the store, `?`      -> `$1`, values with their types       here
 //! ```
 
+#![cfg(feature = "client")]
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+mod alike;
 mod password;
 mod settings;
 mod tls;
 
-use super::{
-    ServerTrouble, StoreError, migrate,
-    place::{Address, Place},
-    sql::{Database, Dialect, Row, Value},
-};
 use postgres::{
     Client, NoTls,
     error::SqlState,
     types::{ToSql, Type},
 };
+use record::{
+    Address, Place, ServerTrouble, StoreError,
+    sql::{Database, Dialect, Row, Value},
+};
 use settings::{Settings, SslMode};
 use std::{cell::RefCell, error::Error};
 
 /// An open database.
-pub struct Postgresql {
+struct Postgresql {
     place: Place,
     client: RefCell<Client>,
 }
 
+/// Connects to the database at an address.
+///
+/// # Errors
+/// [`StoreError::Server`]: what the address or the environment says is wrong, or the server did not
+/// let us in.
+pub fn connect(address: &Address) -> Result<Box<dyn Database>, StoreError> {
+    let place = Place::Server(address.clone());
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let told = |reason| StoreError::Server {
+        place: place.clone(),
+        trouble: ServerTrouble::Settings,
+        reason,
+    };
+    let settings = Settings::of(address.with_password(), &variable).map_err(told)?;
+    let client = client(&settings, &place)?;
+    Ok(Box::new(Postgresql { place, client: RefCell::new(client) }))
+}
+
 impl Postgresql {
-    /// Connects, and looks for the history as `wish` says.
-    ///
-    /// # Errors
-    /// [`StoreError::Server`], or of its schema: [`StoreError::Blank`], [`StoreError::Older`],
-    /// [`StoreError::LaterSchema`].
-    pub fn open(address: &Address, wish: migrate::Wish) -> Result<Self, StoreError> {
-        let place = Place::Server(address.clone());
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let told = |reason| StoreError::Server {
-            place: place.clone(),
-            trouble: ServerTrouble::Settings,
-            reason,
-        };
-        let settings = Settings::of(address.secret(), &variable).map_err(told)?;
-        let client = connect(&settings, &place)?;
-        let database = Self { place: place.clone(), client: RefCell::new(client) };
-        migrate::bring_up(&database, &place, wish)?;
-        Ok(database)
-    }
-
-    /// Makes the tables as the drivelab of a schema did.
-    #[cfg(test)]
-    pub fn made_as(address: &Address, known: i64) -> Result<(), StoreError> {
-        let place = Place::Server(address.clone());
-        let settings = Settings::of(address.secret(), &|_| None).expect("an address");
-        let client = RefCell::new(connect(&settings, &place)?);
-        migrate::made_as(&Self { place: place.clone(), client }, &place, known)
-    }
-
     fn told<T>(&self, outcome: Result<T, postgres::Error>) -> Result<T, StoreError> {
         outcome.map_err(|error| trouble(&self.place, &error))
     }
 }
 
 /// A connection; with `allow` first without TLS, then with it.
-fn connect(settings: &Settings, place: &Place) -> Result<Client, StoreError> {
+fn client(settings: &Settings, place: &Place) -> Result<Client, StoreError> {
     let refused =
         |reason| StoreError::Server { place: place.clone(), trouble: ServerTrouble::Tls, reason };
     let mut config = settings.config.clone();
