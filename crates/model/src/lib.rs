@@ -5,6 +5,7 @@
 //!   FileSystem      page cache, read-ahead, elevator, journal          fs/
 //!      | Stack
 //!   SsdCache        flash in front of disks                            ssd_cache/, beside.rs
+//!   Pin, Tier       flash beside disks, each byte on one of them       placement/
 //!      | Stack
 //!   Elevator        noop, deadline, cfq, anticipatory: order, merges   elevator/
 //!      | Stack
@@ -44,10 +45,13 @@ mod media;
 mod outbox;
 mod paced;
 mod paced_lateness;
+mod placement;
 mod port;
 mod quota;
 mod sim;
+mod slab;
 mod ssd_cache;
+mod streams;
 mod volatile;
 mod witness;
 
@@ -64,11 +68,15 @@ pub use flash::block_mapped::{BlockMapped, BlockMappedParams};
 pub use flash::page_mapped::{PageMapped, PageMappedParams};
 pub use fs::{FileSystem, FileSystemParams};
 pub use media::{
-    Choices, Contents, FlushMark, Grain, Loss, MIXED_STAMPS, Media, Rig, WriteCache, WriteId,
+    Choices, Contents, FlushMark, Flushes, Grain, Loss, MIXED_STAMPS, Media, Rig, WriteCache,
+    WriteId,
 };
 pub use outbox::Outbox;
 pub use paced::{Paced, WallClock};
 pub use paced_lateness::{Lateness, STALL_NS};
+pub use placement::{
+    BadMap, EXTENTS_MAX, PLACES_MIN, Pin, PinParams, Tier, TierCounters, TierParams,
+};
 pub use port::{Attached, Fua, Port, PortParams};
 pub use quota::{Merging, Pools, Quota, QuotaLimit, QuotaParams};
 pub use sim::Sim;

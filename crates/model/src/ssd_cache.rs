@@ -25,13 +25,11 @@ mod locks;
 mod map;
 mod operate;
 mod params;
-mod slab;
-mod streams;
 mod writes;
 
 pub use params::{BLOCKS_MAX, BLOCKS_MIN, MapPlace, SsdCacheParams, WriteMode};
 
-use crate::kind::Kind;
+use crate::{kind::Kind, slab::Slab, streams::Streams};
 use block::{
     Actor, Buf, Command, Completion, Data, Drive, Durability, Effects, Engine, Extent, Geometry,
     Instant, IoError, Machine, Payload, Request, Tag,
@@ -40,9 +38,7 @@ use cache::{Replacement, Table};
 use commit::Commit;
 use locks::Locks;
 use params::Shape;
-use slab::Slab;
 use std::collections::{BTreeSet, VecDeque};
-use streams::Streams;
 
 /// The disks below.
 const DISKS: Drive = Drive(0);

@@ -108,6 +108,10 @@ fn a_layer() -> impl Strategy<Value = &'static str> {
         "/cache:ssd=mtron-pro-32,size=1G,mode=writearound,policy=s3fifo,bypass-seq=0",
         "/bcache:ssd=sata-tlc,size=8M,mode=writeback,map=memory,block=16K,policy=lirs",
         "/dm-cache:ssd=samsung-980-1000,size=2G,block=1M,policy=tinylfu",
+        "/pin:ssd=nvme-tlc,range=0-10%",
+        "/pin:ssd=mtron-pro-32,range=64M-1G",
+        "/tier:ssd=sata-tlc,size=1G",
+        "/tier:ssd=intel-x25e-32,size=100M,epoch=100ms,block=64K",
     ])
 }
 
@@ -198,6 +202,43 @@ fn caches_that_cannot_be_are_refused_with_the_cure() {
     assert!(refusal.contains("needs no disks"), "{refusal}");
 }
 
+#[test]
+fn places_that_cannot_be_are_refused_with_the_cure() {
+    for (layers, word) in [
+        ("/pin", "names no flash drive"),
+        ("/pin:ssd=nvme-tlc", "names no range"),
+        ("/pni:ssd=nvme-tlc,range=0-10%", "Did you mean `pin`"),
+        ("/pin:ssd=nvme-tl,range=0-10%", "Did you mean `nvme-tlc`"),
+        ("/pin:ssd=nvme-tlc,rang=0-10%", "Did you mean `range`"),
+        ("/pin:ssd=hdd-smr,range=0-10%", "is a disk"),
+        ("/pin:ssd=nvme-tlc,range=10-0%", "write the smaller one first"),
+        ("/pin:ssd=nvme-tlc,range=5-5%", "is empty"),
+        ("/pin:ssd=nvme-tlc,range=0-110%", "0% to 100%"),
+        ("/pin:ssd=nvme-tlc,range=10%", "is no range"),
+        ("/pin:ssd=nvme-tlc,range=1K-2G", "whole 4 KiB"),
+        ("/pin:ssd=nvme-tlc,range=0-100T", "goes beyond"),
+        ("/pin:ssd=nvme-tlc,range=0-100%", "needs no disks"),
+        ("/pin:ssd=mtron-pro-32,range=0-90%", "a smaller range, or a larger drive"),
+        ("/tier", "names no flash drive"),
+        ("/teir:ssd=nvme-tlc", "Did you mean `tier`"),
+        ("/tier:ssd=nvme-tlc,siez=1G", "Did you mean `size`"),
+        ("/tier:ssd=nvme-tlc,size=0", "out of range"),
+        ("/tier:ssd=nvme-tlc,size=1M", "are the fewest"),
+        ("/tier:ssd=nvme-tlc,size=1G,epoch=1ms", "out of range"),
+        ("/tier:ssd=nvme-tlc,size=1G,block=96K", "no power of two"),
+        ("/tier:ssd=nvme-tlc,size=200G,block=64K", "write a larger `block=`"),
+        ("/pin:ssd=nvme-tlc,range=0-1%/pin:ssd=nvme-tlc,range=0-1%", "one pinned range is enough"),
+        ("/cache:ssd=nvme-tlc,size=1G/tier:ssd=nvme-tlc,size=1G", "one flash drive beside"),
+        ("/ext4/tier:ssd=nvme-tlc,size=1G", "write `/tier` before `/ext4`"),
+        ("/tier:ssd=nvme-tlc,size=1G/deadline", "write `/deadline` before `/tier`"),
+    ] {
+        let stack: Stack = format!("hdd-7200-cmr{layers}").parse().expect("the grammar");
+        let refusal = open(&stack, catalog(), 1).err().expect(layers).to_string();
+        assert!(refusal.contains(word), "{layers}: {refusal}");
+        assert!(!refusal.contains('\n'), "{refusal}");
+    }
+}
+
 /// Mean time of a random read of 4 KiB, ns, one after the other, within the first `span` bytes.
 fn read_ns(text: &str, span: u64, count: u64) -> f64 {
     let mut opened = build(text, 1);
@@ -215,6 +256,20 @@ fn read_ns(text: &str, span: u64, count: u64) -> f64 {
         ns += if number >= count / 2 { completion.finished.since(completion.issued) } else { 0 };
     }
     ns as f64 / (count - count / 2) as f64
+}
+
+/// A pinned range answers as flash does, what lies beside it as the disk; and what is asked for
+/// over and over moves to a tier's flash, though it began on the disk.
+#[test]
+fn what_is_pinned_or_hot_answers_as_flash_does() {
+    const SPAN: u64 = 128 << 20;
+    let disk = read_ns("hdd-7200-cmr", SPAN, 400);
+    let pinned = read_ns("hdd-7200-cmr/pin:ssd=nvme-tlc,range=0-1G", SPAN, 400);
+    let beside = read_ns("hdd-7200-cmr/pin:ssd=nvme-tlc,range=1G-2G", SPAN, 400);
+    assert!(pinned < disk / 20.0, "{pinned} ns of {disk}");
+    assert!((beside / disk - 1.0).abs() < 0.05, "{beside} ns of {disk}");
+    let hot = read_ns("hdd-7200-cmr/tier:ssd=nvme-tlc,size=1G,epoch=30s", SPAN, 40_000);
+    assert!(hot < disk / 20.0, "{hot} ns of {disk}");
 }
 
 /// Every block of 4 MiB is read some 20 times before it counts: hits are the flash drive's own

@@ -67,6 +67,8 @@ const STACKS: &[&str] = &[
     "hdd-7200-cmr/deadline:read_expire=500ms,fifo_batch=16,front_merges=0/ext4:read-ahead=8M",
     "2xhdd-7200-cmr/raid1/cfq:slice_idle=0ms,nr_requests=64,max_sectors_kb=128/ext3",
     "intel-x25e-64/anticipatory:antic_expire=6ms/noop",
+    "4xhdd-7200-cmr/raid5/pin:ssd=nvme-tlc,range=0-10%/ext4",
+    "hdd-7200-cmr/tier:ssd=sata-tlc,size=32G,epoch=10s,block=1M",
 ];
 
 const WORDS: &[&str] = &[

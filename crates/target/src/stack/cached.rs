@@ -1,8 +1,10 @@
 //! The layer `/cache`: a flash drive of the catalog in front of what lies below, and presets that
-//! stand for what exists.
+//! stand for what exists. And what it has in common with the layers of [`super::placed`]: the flash
+//! drive beside the disks.
 
 use super::{
     open::{LayerInfo, QUEUE_DEPTH},
+    placed::{Range, TierSettings},
     resolve::{ResolvedDrive, find_drive},
     settings::Settings,
     text::{BadStack, Member, Part},
@@ -11,7 +13,7 @@ use crate::catalog::{Catalog, DriveSettings, HostEntry};
 use block::{Data, Drive, Engine, Geometry, Rng, Stack, display_bytes, names::did_you_mean};
 use model::{
     Attached, BLOCKS_MAX, BLOCKS_MIN, Cached, MapPlace, Own, Policy, Port, SsdCache,
-    SsdCacheParams, WriteMode,
+    SsdCacheParams, WriteCaching, WriteMode,
 };
 
 /// Names of the layer; what they are set to unless something else is written.
@@ -43,12 +45,20 @@ pub(super) struct Preset {
     dirty_per_mille: u32,
 }
 
-pub(super) struct ResolvedCache<'c> {
+/// A layer with a flash drive beside the disks.
+pub(super) struct ResolvedBeside<'c> {
     /// As it was written, for a description.
     pub text: String,
     pub drive: ResolvedDrive<'c>,
-    port: &'c HostEntry,
-    params: SsdCacheParams,
+    pub port: &'c HostEntry,
+    pub layer: Beside,
+}
+
+/// Which layer.
+pub(super) enum Beside {
+    Cache(SsdCacheParams),
+    Pin(Range),
+    Tier(TierSettings),
 }
 
 pub(super) fn resolve_cache<'c>(
@@ -56,14 +66,9 @@ pub(super) fn resolve_cache<'c>(
     preset: Preset,
     catalog: &'c Catalog,
     seed: u64,
-) -> Result<ResolvedCache<'c>, BadStack> {
+) -> Result<ResolvedBeside<'c>, BadStack> {
     let settings = Settings::of(layer);
-    let Some(name) = settings.text("ssd") else {
-        return Err(BadStack::Text(format!(
-            "`{}` names no flash drive: write one, such as `/{}:ssd=nvme-tlc,size=32G`",
-            layer.name, layer.name
-        )));
-    };
+    let name = settings.text("ssd").ok_or_else(|| no_flash_drive(layer, "size=32G"))?;
     let (drive, port) = flash_drive(name, catalog, seed)?;
     let capacity = drive.entry.capacity(&drive.settings);
     let size_bytes = settings.bytes("size", 1 << 20..=capacity.max(1 << 20))?.unwrap_or(capacity);
@@ -85,11 +90,18 @@ pub(super) fn resolve_cache<'c>(
     };
     check_blocks(&settings, &params)?;
     settings.finish()?;
-    Ok(ResolvedCache { text: layer.to_string(), drive, port, params })
+    Ok(ResolvedBeside { text: layer.to_string(), drive, port, layer: Beside::Cache(params) })
+}
+
+pub(super) fn no_flash_drive(layer: &Part, example: &str) -> BadStack {
+    BadStack::Text(format!(
+        "`{}` names no flash drive: write one, such as `/{}:ssd=nvme-tlc,{example}`",
+        layer.name, layer.name
+    ))
 }
 
 /// The drive with its own port, which it does not share with the disks.
-fn flash_drive<'c>(
+pub(super) fn flash_drive<'c>(
     name: &str,
     catalog: &'c Catalog,
     seed: u64,
@@ -100,7 +112,7 @@ fn flash_drive<'c>(
         let flash = catalog.drives().iter().filter(|drive| drive.kind != entry.kind);
         let near = did_you_mean(name, flash.map(|drive| drive.name()));
         return Err(BadStack::Text(format!(
-            "`ssd={name}` is a disk: a cache in front of disks is flash, such as \
+            "`ssd={name}` is a disk: what stands beside disks is flash, such as \
              `ssd=nvme-tlc`.{near}"
         )));
     }
@@ -138,10 +150,26 @@ fn check_blocks(settings: &Settings<'_>, params: &SsdCacheParams) -> Result<(), 
     Ok(())
 }
 
-impl ResolvedCache<'_> {
-    /// Whether a completed write may lie on flash alone.
-    pub fn holds_writes(&self) -> bool {
-        self.params.mode == WriteMode::Back
+/// Whether every drive's write cache is off, and no flash holds what the disks lack. The block
+/// layer sends no FLUSH to a drive that says it has none.
+pub(super) fn is_write_through(
+    drives: &[ResolvedDrive<'_>],
+    beside: Option<&ResolvedBeside<'_>>,
+) -> bool {
+    beside.is_none_or(ResolvedBeside::is_write_through)
+        && drives.iter().all(|drive| drive.entry.write_cache(&drive.settings) == WriteCaching::Off)
+}
+
+impl ResolvedBeside<'_> {
+    /// Whether a flush has nothing to do on flash: nothing lies there alone, or the drive has no
+    /// volatile cache.
+    pub fn is_write_through(&self) -> bool {
+        match &self.layer {
+            Beside::Cache(params) => params.mode != WriteMode::Back,
+            Beside::Pin(_) | Beside::Tier(_) => {
+                self.drive.entry.write_cache(&self.drive.settings) == WriteCaching::Off
+            }
+        }
     }
 
     /// The flash drive behind its own port: a machine, and how it is attached.
@@ -154,33 +182,52 @@ impl ResolvedCache<'_> {
         Ok((Box::new(own), Attached { geometry, ..attached }))
     }
 
-    /// Sets the cache on `engine`, whose drive 0 are the disks and drive 1 is flash.
+    /// Sets the layer on `engine`, whose drive 0 are the disks and drive 1 is flash.
     pub fn set_on(
         &self,
         mut engine: Box<dyn Engine>,
         layers: &mut Vec<LayerInfo>,
     ) -> Result<Box<dyn Engine>, BadStack> {
-        let Geometry { capacity_bytes, .. } = engine.geometry(Drive(0));
-        if self.params.size_bytes >= capacity_bytes {
-            return Err(BadStack::Text(format!(
-                "`{}` takes {} in front of {}: flash that is no smaller than what it caches for \
-                 needs no disks; write a smaller `size=`, or run `model:{}` alone",
-                self.text,
-                display_bytes(self.params.size_bytes),
-                display_bytes(capacity_bytes),
-                self.drive.entry.name()
-            )));
-        }
-        let io = |error| BadStack::Io { layer: self.text.clone(), error };
-        let machine = SsdCache::open(self.params, &mut engine).map_err(io)?;
+        let (kind, engine): (_, Box<dyn Engine>) = match &self.layer {
+            Beside::Cache(params) => {
+                let Geometry { capacity_bytes, .. } = engine.geometry(Drive(0));
+                self.check_smaller(params.size_bytes, capacity_bytes)?;
+                let io = |error| BadStack::Io { layer: self.text.clone(), error };
+                let machine = SsdCache::open(*params, &mut engine).map_err(io)?;
+                ("ssd_cache", Box::new(Stack::new(machine, engine)))
+            }
+            Beside::Pin(range) => {
+                let machine = self.pin(*range, &*engine)?;
+                ("pin", Box::new(Stack::new(machine, engine)))
+            }
+            Beside::Tier(tier) => {
+                let machine = self.tier(*tier, &mut engine)?;
+                ("tier", Box::new(Stack::new(machine, engine)))
+            }
+        };
         layers.push(LayerInfo {
             text: self.text.clone(),
-            kind: "ssd_cache",
-            bytes: capacity_bytes,
+            kind,
+            bytes: engine.geometry(Drive(0)).capacity_bytes,
             title: Some(self.drive.entry.entry.title.clone()),
             rotational: None,
         });
-        Ok(Box::new(Stack::new(machine, engine)))
+        Ok(engine)
+    }
+
+    /// Flash that is no smaller than the disks makes them needless.
+    pub fn check_smaller(&self, size_bytes: u64, disks_bytes: u64) -> Result<(), BadStack> {
+        if size_bytes < disks_bytes {
+            return Ok(());
+        }
+        Err(BadStack::Text(format!(
+            "`{}` takes {} in front of {}: flash that is no smaller than the disks below it needs \
+             no disks; write a smaller `size=`, or run `model:{}` alone",
+            self.text,
+            display_bytes(size_bytes),
+            display_bytes(disks_bytes),
+            self.drive.entry.name()
+        )))
     }
 }
 

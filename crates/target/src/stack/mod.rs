@@ -18,6 +18,7 @@ mod managed;
 mod memory;
 mod meter;
 mod open;
+mod placed;
 mod resolve;
 mod settings;
 mod text;

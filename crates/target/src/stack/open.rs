@@ -6,12 +6,12 @@
 
 use super::{
     bench::{Bench, Power},
-    cached::beside,
+    cached::{beside, is_write_through},
     drives::Drives,
     elevator::ResolvedElevator,
     managed::{Found, Managed, with_flash},
     meter::{Metered, Traffic},
-    resolve::{Resolved, ResolvedArray, is_write_through, resolve},
+    resolve::{Resolved, ResolvedArray, resolve},
     text::{BadStack, Stack as StackText},
 };
 use crate::{
@@ -116,7 +116,8 @@ either!(Below, Plain, Managed);
 pub struct LayerInfo {
     /// As a STACK names it, with its settings.
     pub text: String,
-    /// `drive`, `port`, `array`, `elevator`, `ssd_cache`, `managed_flash`, `file_system`.
+    /// `drive`, `port`, `array`, `elevator`, `ssd_cache`, `pin`, `tier`, `managed_flash`,
+    /// `file_system`.
     pub kind: &'static str,
     /// Its size, of each drive where there are several, bytes; 0 where it has none of its own.
     pub bytes: u64,
@@ -230,11 +231,11 @@ pub fn open_for(
         None => engine,
     };
     let engine = match &resolved.elevator {
-        Some(elevator) => with_elevator(engine, elevator, resolved.cache.is_some(), &mut layers),
+        Some(elevator) => with_elevator(engine, elevator, resolved.beside.is_some(), &mut layers),
         None => engine,
     };
-    let engine = match &resolved.cache {
-        Some(cache) => cache.set_on(engine, &mut layers)?,
+    let engine = match &resolved.beside {
+        Some(layer) => layer.set_on(engine, &mut layers)?,
         None => engine,
     };
     let engine = match &resolved.flash {
@@ -264,7 +265,7 @@ pub fn open_for(
     let ram_bytes = resolved.ram_bytes;
     // A managed volume gathers what is written to it, whatever the drives do.
     let writes_through =
-        resolved.flash.is_none() && is_write_through(&resolved.drives, resolved.cache.as_ref());
+        resolved.flash.is_none() && is_write_through(&resolved.drives, resolved.beside.as_ref());
     let engine = Witness::new(top);
     let notes = resolved.notes;
     Ok(Opened { engine, layers, ram_bytes, traffic, notes, writes_through, reach })
@@ -318,8 +319,8 @@ fn drives_and_port(
     let port = Port::new(resolved.port.port(serial_ns), &attachments, depth);
     let is_served = matches!(purpose, Purpose::Served(..));
     let mut flash = None;
-    if let Some(cache) = &resolved.cache {
-        let (machine, attached) = cache.machine()?;
+    if let Some(layer) = &resolved.beside {
+        let (machine, attached) = layer.machine()?;
         machines.push(machine);
         attachments.push(attached);
         flash = Some(attached.geometry);
@@ -379,7 +380,7 @@ fn with_array(
             machine.replace(Instant(0), member, pace);
         }
     }
-    let flash = resolved.cache.as_ref().map(|_| engine.geometry(Drive(count)));
+    let flash = resolved.beside.as_ref().map(|_| engine.geometry(Drive(count)));
     let machine = Beside::new(machine, 1, count, beside(flash, false));
     let engine: Box<dyn Engine> = Box::new(Stack::new(machine, engine));
     let bytes = engine.geometry(Drive(0)).capacity_bytes;

@@ -2,10 +2,11 @@
 //! in a sentence.
 
 use super::{
-    cached::{CACHES, Preset, ResolvedCache, resolve_cache},
+    cached::{CACHES, Preset, ResolvedBeside, is_write_through, resolve_cache},
     elevator::{Choice, ELEVATORS, ResolvedElevator, resolve_elevator},
     managed::{ResolvedFlash, resolve_flash},
     open::QUEUE_DEPTH,
+    placed::{resolve_pin, resolve_tier},
     settings::Settings,
     text::{BadStack, Member, Part, Stack},
 };
@@ -34,7 +35,8 @@ pub(super) struct Resolved<'c> {
     pub port: &'c HostEntry,
     pub array: Option<ResolvedArray<'c>>,
     pub elevator: Option<ResolvedElevator>,
-    pub cache: Option<ResolvedCache<'c>>,
+    /// The layer with a flash drive beside the disks.
+    pub beside: Option<ResolvedBeside<'c>>,
     pub flash: Option<ResolvedFlash>,
     pub files: Option<ResolvedFiles>,
     /// Memory of the file system's page cache, bytes.
@@ -60,21 +62,10 @@ pub(super) struct ResolvedArray<'c> {
     pub rebuild: Option<Rebuild>,
 }
 
-/// Whether every drive's write cache is off, and no flash holds what the disks lack. The block
-/// layer sends no FLUSH to a drive that says it has none.
-pub(super) fn is_write_through(
-    drives: &[ResolvedDrive<'_>],
-    cache: Option<&ResolvedCache<'_>>,
-) -> bool {
-    let holds_writes = cache.is_some_and(ResolvedCache::holds_writes);
-    !holds_writes
-        && drives.iter().all(|drive| drive.entry.write_cache(&drive.settings) == WriteCaching::Off)
-}
-
 impl<'c> Resolved<'c> {
-    /// The drives, and the flash drive that caches for them.
+    /// The drives, and the flash drive beside them.
     pub fn all_drives(&self) -> impl Iterator<Item = &ResolvedDrive<'c>> {
-        self.drives.iter().chain(self.cache.as_ref().map(|cache| &cache.drive))
+        self.drives.iter().chain(self.beside.as_ref().map(|layer| &layer.drive))
     }
 }
 
@@ -96,6 +87,8 @@ enum Family {
     Array(Level),
     Elevator(Choice),
     Cache(Preset),
+    Pin,
+    Tier,
     Files,
     Flash,
 }
@@ -118,6 +111,8 @@ const LAYERS: &[(&str, Family)] = &[
     (CACHES[0].0, Family::Cache(CACHES[0].1)),
     (CACHES[1].0, Family::Cache(CACHES[1].1)),
     (CACHES[2].0, Family::Cache(CACHES[2].1)),
+    ("pin", Family::Pin),
+    ("tier", Family::Tier),
 ];
 
 pub(super) fn resolve<'c>(
@@ -128,16 +123,19 @@ pub(super) fn resolve<'c>(
     let (drives, port, mut notes) = drives(stack, catalog, seed)?;
     let families = stack.layers.iter().map(family).collect::<Result<Vec<_>, _>>()?;
     check_order(stack, &families)?;
-    let (mut array, mut elevator, mut cache, mut flash, mut files) = (None, None, None, None, None);
+    let (mut array, mut elevator, mut beside, mut flash, mut files) =
+        (None, None, None, None, None);
     for (layer, family) in stack.layers.iter().zip(families) {
         match family {
             Family::Array(level) => array = Some(resolve_array(layer, level, &drives, catalog)?),
             Family::Elevator(choice) => {
                 elevator = Some(resolve_elevator(layer, choice, device_queue_depth(&drives))?);
             }
-            Family::Cache(preset) => cache = Some(resolve_cache(layer, preset, catalog, seed)?),
+            Family::Cache(preset) => beside = Some(resolve_cache(layer, preset, catalog, seed)?),
+            Family::Pin => beside = Some(resolve_pin(layer, catalog, seed)?),
+            Family::Tier => beside = Some(resolve_tier(layer, catalog, seed)?),
             Family::Files => {
-                let through = is_write_through(&drives, cache.as_ref());
+                let through = is_write_through(&drives, beside.as_ref());
                 files = Some(resolve_files(layer, &drives, elevator.as_ref(), through)?);
             }
             Family::Flash => {
@@ -149,7 +147,7 @@ pub(super) fn resolve<'c>(
         notes.extend(unequal(&drives));
     }
     let ram_bytes = files.as_ref().map(|files: &ResolvedFiles| files.params.ram_bytes);
-    Ok(Resolved { drives, port, array, elevator, cache, flash, files, ram_bytes, notes })
+    Ok(Resolved { drives, port, array, elevator, beside, flash, files, ram_bytes, notes })
 }
 
 fn family(layer: &Part) -> Result<Family, BadStack> {
@@ -165,13 +163,13 @@ fn family(layer: &Part) -> Result<Family, BadStack> {
     })
 }
 
-/// Drives, then at most one array, elevator, cache, managed volume, file system.
+/// Drives, then at most one array, elevator, flash beside them, managed volume, file system.
 fn check_order(stack: &Stack, families: &[Family]) -> Result<(), BadStack> {
     let mut below: Option<(&str, Family)> = None;
     let mut single = stack.drives() == 1;
     for (layer, &family) in stack.layers.iter().zip(families) {
         let name = layer.name.as_str();
-        check_cache(name, family, below)?;
+        check_beside(name, family, below)?;
         match (family, below) {
             (Family::Array(_), Some((lower, Family::Files))) => {
                 return Err(BadStack::Text(format!(
@@ -235,15 +233,26 @@ fn check_order(stack: &Stack, families: &[Family]) -> Result<(), BadStack> {
     if single { Ok(()) } else { Err(several(stack, "")) }
 }
 
-/// A cache stands on the drive, the array or its elevator, and below the rest.
-fn check_cache(name: &str, family: Family, below: Option<(&str, Family)>) -> Result<(), BadStack> {
-    let about = match (family, below) {
-        (Family::Cache(_), Some((lower, Family::Cache(_)))) => {
-            format!("`{name}` on `{lower}`: one cache is enough; leave one of them out")
+/// Flash beside disks stands on the drive, the array or its elevator, and below the rest.
+fn check_beside(name: &str, family: Family, below: Option<(&str, Family)>) -> Result<(), BadStack> {
+    let Some((lower, under)) = below else { return Ok(()) };
+    let word = |family| match family {
+        Family::Cache(_) => Some("cache"),
+        Family::Pin => Some("pinned range"),
+        Family::Tier => Some("tier"),
+        _ => None,
+    };
+    let about = match (word(family), word(under), family, under) {
+        (Some(own), Some(other), ..) if own == other => {
+            format!("`{name}` on `{lower}`: one {own} is enough; leave one of them out")
         }
-        (Family::Cache(_), Some((lower, Family::Files | Family::Flash)))
-        | (Family::Array(_) | Family::Elevator(_), Some((lower, Family::Cache(_)))) => format!(
-            "`{lower}` lies below `{name}`: a cache stands on the drive, the array or its \
+        (Some(_), Some(_), ..) => format!(
+            "`{name}` on `{lower}`: one flash drive beside the disks is enough; leave one of them \
+             out"
+        ),
+        (Some(own), None, _, Family::Files | Family::Flash)
+        | (None, Some(own), Family::Array(_) | Family::Elevator(_), _) => format!(
+            "`{lower}` lies below `{name}`: a {own} stands on the drive, the array or its \
              elevator, and the rest on top of it; write `/{name}` before `/{lower}`"
         ),
         _ => return Ok(()),

@@ -113,7 +113,13 @@ impl<'p> Settings<'p> {
 
     /// Refuses the first key that nobody asked for.
     pub fn finish(self) -> Result<(), BadStack> {
-        let known = self.known.into_inner();
+        self.check_known()
+    }
+
+    /// The same, while values are still to be read.
+    pub fn check_known(&self) -> Result<(), BadStack> {
+        let mut known = self.known.borrow().clone();
+        known.dedup();
         let unknown = self.part.settings.iter().find(|(key, _)| !known.contains(&key.as_str()));
         let Some((key, _)) = unknown else { return Ok(()) };
         let near = did_you_mean(key, known.iter().copied());

@@ -4,7 +4,7 @@ const STREAMS: usize = 16;
 
 /// The latest streams.
 #[derive(Debug, Default)]
-pub(super) struct Streams {
+pub(crate) struct Streams {
     /// Where each ended, and how long it is by now; the latest first.
     latest: Vec<(u64, u64)>,
 }

@@ -1,7 +1,7 @@
 //! Things in flight, each with a number while it is; grows to as many as there ever were.
 
 #[derive(Debug)]
-pub(super) struct Slab<T> {
+pub(crate) struct Slab<T> {
     entries: Vec<Option<T>>,
     vacant: Vec<u32>,
 }
@@ -29,6 +29,11 @@ impl<T> Slab<T> {
 
     pub fn get_mut(&mut self, number: u32) -> &mut T {
         self.entries[number as usize].as_mut().expect("it is in flight")
+    }
+
+    /// All that are in flight.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.entries.iter().flatten()
     }
 
     pub fn is_empty(&self) -> bool {
