@@ -52,7 +52,10 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
         sharing,
         consent: Consent::typed(&arguments.destroy),
         volatile_cache: arguments.volatile_cache,
-        power: if arguments.power_cut.is_some() { Cuttable::Yes } else { Cuttable::No },
+        power: match arguments.power_cut {
+            Some(_) => Cuttable::Yes(arguments.flushes),
+            None => Cuttable::No,
+        },
         slower: arguments.slower,
     };
     // Before anything is opened that could have the descriptor's number.

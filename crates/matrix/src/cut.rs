@@ -18,7 +18,7 @@ use crate::{
     device::{TestDevice, with_write_cache},
     error::{InWords, MatrixError},
     power_cut::{FileSystemState, PowerCut},
-    serving::{Serving, connect},
+    serving::{Cuttable, Serving, connect},
     stage,
 };
 use host::{Ledger, Program, Roots, ledger::Mark};
@@ -33,6 +33,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+use target::serve::Flushes;
 use trial::Trial;
 
 /// How long writes that nobody waits for may take, and how often they are looked at.
@@ -91,7 +92,8 @@ fn cut(
     };
     let target = with_write_cache(stack, configuration.level(Axis::WriteCache));
     let target = format!("model:{target}");
-    let mut server = serving.start(ledger, base, &target, Some(seed), Stdio::piped())?;
+    let power = Cuttable { seed, flushes: Flushes::Honoured };
+    let mut server = serving.start(ledger, base, &target, Some(power), Stdio::piped())?;
     let said = server.stdout.take().expect("it is piped");
     let pid = Pid::from_child(&server);
     children.push(server);

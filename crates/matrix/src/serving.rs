@@ -13,6 +13,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+use target::serve::Flushes;
 
 /// How long a server or a file system in user space may take to come up.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -24,10 +25,19 @@ pub struct Serving {
     /// The program.
     pub program: PathBuf,
     /// What it is told, to serve this target at this NBD address and to print each
-    /// [`record::ServerEvent`] as a line; with a seed, its power is cut when it is sent SIGUSR1.
-    pub words: fn(target: &str, address: &str, power_cut: Option<u64>) -> Vec<String>,
+    /// [`record::ServerEvent`] as a line.
+    pub words: fn(target: &str, address: &str, power: Option<Cuttable>) -> Vec<String>,
     /// Which of these words is the power cut's.
     pub power_cut: &'static str,
+}
+
+/// Power that is cut when the server is sent SIGUSR1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cuttable {
+    /// Draws what stays of what the write caches held.
+    pub seed: u64,
+    /// What the drives make of flushes.
+    pub flushes: Flushes,
 }
 
 impl Serving {
@@ -52,7 +62,7 @@ impl Serving {
         ledger: &mut Ledger,
         base: &Path,
         target: &str,
-        power_cut: Option<u64>,
+        power: Option<Cuttable>,
         said: Stdio,
     ) -> Result<Child, MatrixError> {
         let socket = socket(base);
@@ -60,7 +70,7 @@ impl Serving {
         ledger.make(Change::File { path: socket.clone() }, || Ok(()))?;
         let name = self.program.file_name().and_then(|name| name.to_str());
         let name = name.unwrap_or("drivelab").to_owned();
-        let words = (self.words)(target, &address, power_cut);
+        let words = (self.words)(target, &address, power);
         ledger.say(&format!("drivelab {}", words.join(" ")));
         let mut server = ledger.process(&name, &address, || {
             start(Command::new(&self.program).args(&words).stdout(said))

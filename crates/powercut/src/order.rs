@@ -2,13 +2,15 @@
 
 use matrix::Configuration;
 use std::{ffi::OsString, path::Path, time::Duration};
-use target::stack::Stack;
+use target::{serve::Flushes, stack::Stack};
 
 /// Rounds of power cuts.
 #[derive(Clone, Debug)]
 pub struct PowerCutOrder {
     /// The drives, and the layers on them.
     pub stack: Stack,
+    /// What the drives make of flushes.
+    pub flushes: Flushes,
     /// File system, and how it is made and mounted.
     pub configuration: Configuration,
     /// The file system takes so much of the drives, from their beginning: a large one takes long to

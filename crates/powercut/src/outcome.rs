@@ -68,9 +68,11 @@ impl Outcome {
         self.rounds.iter().filter(|round| round.is_broken())
     }
 
-    /// Rounds in which the cut changed nothing, so that nothing was put to the test.
+    /// Rounds in which the cut changed nothing and nothing was broken, so that nothing was put to
+    /// the test.
     pub fn idle(&self) -> usize {
-        self.rounds.iter().filter(|round| round.sectors_changed == 0).count()
+        let is_idle = |round: &&RoundResult| round.sectors_changed == 0 && !round.is_broken();
+        self.rounds.iter().filter(is_idle).count()
     }
 }
 

@@ -8,6 +8,7 @@ use block::{counted, one_or};
 use matrix::FileSystemState;
 use serde_json::{Value, json};
 use std::fmt::Write;
+use target::serve::Flushes;
 
 /// So many rounds that broke a promise are named.
 const NAMED_MAX: usize = 8;
@@ -15,14 +16,24 @@ const NAMED_MAX: usize = 8;
 /// What stands above the rounds.
 pub fn head(order: &PowerCutOrder) -> String {
     format!(
-        "model:{}, {}, {}: {}, seed {}\n{}\n",
+        "model:{}{}, {}, {}: {}, seed {}\n{}\n",
         order.stack,
+        planted(order.flushes),
         order.configuration,
         order.program.name,
         counted(order.rounds.clone().count(), "round"),
         order.seed,
         "round  cut after  sectors  promises   lost   torn  back in  file system"
     )
+}
+
+/// What is wrong with the drives on purpose.
+fn planted(flushes: Flushes) -> &'static str {
+    match flushes {
+        Flushes::Honoured => "",
+        Flushes::Early => " that answers flushes too early (planted)",
+        Flushes::Ignored => " that ignores flushes (planted)",
+    }
 }
 
 /// A round's line.
@@ -101,6 +112,7 @@ pub fn json(order: &PowerCutOrder, outcome: &Outcome) -> Value {
     let rounds: Vec<Value> = outcome.rounds.iter().map(of_round).collect();
     json!({
         "stack": order.stack.to_string(),
+        "flushes": order.flushes.name(),
         "configuration": order.configuration.to_string(),
         "program": order.program.name,
         "seed": order.seed,

@@ -12,13 +12,14 @@ use crate::{
 use block::split_mix;
 use host::{Directory, Ledger, Roots};
 use matrix::{
-    Caller, FileSystemState, MatrixError, TestDevice,
+    Caller, Cuttable, FileSystemState, MatrixError, TestDevice,
     rig::{self, Attached},
 };
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     collections::BTreeSet,
     fs::{self, Permissions},
+    io::Read,
     os::unix::fs::PermissionsExt,
     path::Path,
     process::{Child, ChildStdout, Stdio},
@@ -129,7 +130,8 @@ impl Rig<'_> {
         let seed = split_mix(&mut drawn);
         let target = format!("model:{}", order.stack);
         let serving = &self.caller.serving;
-        let mut server = serving.start(ledger, base, &target, Some(seed), Stdio::piped())?;
+        let power = Cuttable { seed, flushes: order.flushes };
+        let mut server = serving.start(ledger, base, &target, Some(power), Stdio::piped())?;
         let said = server.stdout.take().expect("it is piped");
         let power = Pid::from_child(&server);
         self.children.push(server);
@@ -141,17 +143,21 @@ impl Rig<'_> {
         rig::set(ledger, &order.configuration, &attached, &at, false)?;
         let moment = draw(order.seed, self.round, order.within);
         let (cut_after, mut promised) = self.work(ledger, &at, moment)?;
-        let sectors_changed = cut(ledger, power, said)?;
+        let cut = cut(ledger, power, said);
         promised.extend(self.end_workload());
+        let mut heard = BTreeSet::new();
+        promised.retain(|id| heard.insert(id.clone()));
+        let made = promised.len() as u64;
+        let sectors_changed = match cut {
+            Ok(sectors) => sectors,
+            Err(error) => return self.not_back(error, cut_after, made),
+        };
         // The server has nobody connected: unmounting cannot write what the cut took.
         let mut clients = self.children.split_off(1);
         rig::put_back(ledger, above, &mut clients)?;
         let since = Instant::now();
         let (device, client) = rig::connect(ledger, base, Some(order.bytes))?;
         self.children.push(client);
-        let mut heard = BTreeSet::new();
-        promised.retain(|id| heard.insert(id.clone()));
-        let made = promised.len() as u64;
         let mut result = RoundResult {
             round: self.round,
             cut_after,
@@ -173,6 +179,32 @@ impl Rig<'_> {
         rig::put_back(ledger, mark, &mut Vec::new())?;
         result.file_system = file_system(ledger, order, &device);
         Ok(result)
+    }
+
+    /// What stands on the drives, a managed volume or a tier, could not be opened again: all of it
+    /// is lost, and the server has said why.
+    fn not_back(
+        &mut self,
+        error: PowerCutError,
+        cut_after: Duration,
+        made: u64,
+    ) -> Result<RoundResult, PowerCutError> {
+        let mut said = String::new();
+        if let Some(mut pipe) = self.children.first_mut().and_then(|server| server.stderr.take()) {
+            let _ = pipe.read_to_string(&mut said);
+        }
+        let Some(why) = said.lines().last().filter(|why| !why.is_empty()) else {
+            return Err(error);
+        };
+        Ok(RoundResult {
+            round: self.round,
+            cut_after,
+            sectors_changed: 0,
+            promises: Promises { made, lost: made, torn: 0 },
+            broken: Some(why.trim_start_matches("drivelab: ").to_owned()),
+            file_system: FileSystemState::Unmountable,
+            mounted_after: Duration::ZERO,
+        })
     }
 
     /// Lets the program work until the moment has come, and stops it where it is.

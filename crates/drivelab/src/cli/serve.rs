@@ -1,8 +1,17 @@
 //! The command line of `drivelab serve`.
 
-use block::parse_bytes;
+use block::{names::did_you_mean, parse_bytes};
 use clap::{ArgGroup, Args};
 use std::{ffi::OsString, num::NonZeroU32, path::PathBuf};
+use target::serve::Flushes;
+
+/// Reads what drives make of flushes.
+pub fn flushes(text: &str) -> Result<Flushes, String> {
+    Flushes::parse(text).ok_or_else(|| {
+        let known = Flushes::ALL.map(|(_, name)| name);
+        format!("it may be {}.{}", known.join(", "), did_you_mean(text, known))
+    })
+}
 
 /// What `serve --help` opens with.
 pub(super) const ABOUT: &str = "\
@@ -132,6 +141,13 @@ pub struct ServeArguments {
     /// stays what is drawn from SEED, and is served again.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["read_only", "volatile_cache"])]
     pub power_cut: Option<u64>,
+
+    /// For tests, with --power-cut: what the drives make of flushes and FUA: honoured, early
+    /// (answered first, carried out at the next flush), ignored
+    #[arg(long, value_name = "HOW", requires = "power_cut", default_value = "honoured",
+          hide_short_help = true,
+          value_parser = flushes)]
+    pub flushes: Flushes,
 
     /// Of models: let their time pass N times slower
     ///

@@ -21,11 +21,12 @@ use crate::{
     run::{Keep, measured_by},
 };
 use anyhow::{Context, Result, bail};
-use matrix::{Caller, End, MatrixOrder, Serving, TestDevice};
+use matrix::{Caller, Cuttable, End, MatrixOrder, Serving, TestDevice};
 use report::document::Document;
 use run::Effect;
 use std::{cell::RefCell, path::Path, process::ExitCode, rc::Rc};
 use study::on::MatrixPage;
+use target::serve::Flushes;
 use watch::Watch;
 pub use words::in_words;
 
@@ -89,11 +90,14 @@ pub fn caller() -> Result<Caller> {
 }
 
 /// What another process of drivelab is told, to serve a target.
-fn serving_words(target: &str, address: &str, power_cut: Option<u64>) -> Vec<String> {
+fn serving_words(target: &str, address: &str, power: Option<Cuttable>) -> Vec<String> {
     let mut words = ["serve", target, "--nbd", address, "--quiet"].map(str::to_owned).to_vec();
-    if let Some(seed) = power_cut {
+    if let Some(Cuttable { seed, flushes }) = power {
         // What the cut took is told as an event.
         words.extend(["--json".to_owned(), format!("--power-cut={seed}")]);
+        if flushes != Flushes::Honoured {
+            words.push(format!("--flushes={}", flushes.name()));
+        }
     }
     words
 }

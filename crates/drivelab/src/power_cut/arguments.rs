@@ -1,6 +1,6 @@
 //! The command line of `drivelab power-cut`, and of the process that is a built-in case.
 
-use crate::key_value::key_value;
+use crate::{cli::flushes, key_value::key_value};
 use anyhow::{Context, Result, bail};
 use block::{names::did_you_mean, parse_bytes};
 use clap::{Args, ValueEnum};
@@ -8,7 +8,7 @@ use lab::duration::parse_seconds;
 use matrix::{Axes, Axis, Configuration};
 use powercut::{PowerCutError, PowerCutOrder, Program, cases};
 use std::{ffi::OsString, path::PathBuf, time::Duration};
-use target::TargetText;
+use target::{TargetText, serve::Flushes};
 
 /// What `power-cut --help` opens with.
 pub const ABOUT: &str = "\
@@ -28,6 +28,7 @@ Examples:
   drivelab power-cut hdd-7200-cmr
   drivelab power-cut hdd-7200-cmr --set synchronous=off
   drivelab power-cut hdd-7200-cmr --kernel-flush off --rounds 40
+  drivelab power-cut hdd-7200-cmr --flushes ignored     a drive that lies
   drivelab power-cut 3xhdd-7200-cmr/raid5 --fs xfs --case files
   drivelab power-cut nvme-tlc --case postgresql --set fsync=off
   drivelab power-cut hdd-7200-cmr -- ./mine --threads 4
@@ -95,6 +96,11 @@ pub struct PowerCutArguments {
     #[arg(long, value_name = "ON,OFF")]
     pub kernel_flush: Option<String>,
 
+    /// What the drives make of flushes and FUA: honoured, early (answered first, carried out at the
+    /// next flush), ignored; the last two are faults
+    #[arg(long, value_name = "HOW", default_value = "honoured", value_parser = flushes)]
+    pub flushes: Flushes,
+
     /// The power goes within this time of the first promise
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_seconds)]
     pub within: f64,
@@ -125,6 +131,7 @@ impl PowerCutArguments {
         };
         Ok(PowerCutOrder {
             stack,
+            flushes: self.flushes,
             configuration: self.configuration()?,
             bytes: self.size,
             program: self.program()?,

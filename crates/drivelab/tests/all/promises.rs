@@ -51,6 +51,34 @@ fn sqlite_keeps_its_promises_and_without_fsync_it_does_not() {
     assert!(unsafe_one.stdout.lines().all(|line| line.len() <= 100), "{}", unsafe_one.stdout);
 }
 
+/// Drives have been sold that answer a flush and do nothing, and servers acknowledge one before it
+/// is carried out. A database with every setting safe loses rows on both, and is found out; what is
+/// wrong stands in the head and in the JSON, so that nobody takes it for a real drive's doing.
+#[test]
+fn drives_that_lie_about_flushes_are_found_out() {
+    need_power_cuts!();
+    let bench = Bench::new();
+    for (how, told) in [("ignored", "ignores flushes"), ("early", "answers flushes too early")] {
+        let words = ["--flushes", how, "--rounds", "6", "--seed", "3"];
+        let done = cut(&bench, &words);
+        assert_eq!(done.code, Some(1), "{how}: {}{}", done.stdout, done.stderr);
+        let head = done.stdout.lines().next().expect("a head");
+        assert!(head.contains(&format!("{told} (planted)")), "{head}");
+        assert!(done.stdout.contains(&format!("--flushes {how}")), "{}", done.stdout);
+    }
+    // A managed volume below the file system does not open again, and it is said why.
+    let words = ["power-cut", "sata-tlc:capacity=6G/flash", "--flushes", "ignored", "--round", "3"];
+    let call = bench.drivelab_without_store(words);
+    let done = call.variable("TMPDIR", bench.path("area").to_str().expect("text")).done();
+    assert_eq!(done.code, Some(1), "{}{}", done.stdout, done.stderr);
+    assert!(done.stdout.contains("cannot be mounted; `flash`: "), "{}", done.stdout);
+    let done = json(&cut(&bench, &["--flushes", "ignored", "--rounds", "1", "--json", "-"]));
+    assert_eq!(done["flushes"], "ignored", "{done:#}");
+    let wrong = cut(&bench, &["--flushes", "ignord"]);
+    assert_eq!(wrong.code, Some(2));
+    assert_one_sentence(&wrong.stderr, &["--flushes", "ignord", "`ignored`"]);
+}
+
 #[test]
 fn files_keep_their_promises() {
     need_power_cuts!();

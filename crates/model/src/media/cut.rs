@@ -189,6 +189,7 @@ impl Media {
         self.revision += 1;
         self.versions.clear();
         self.cached_bytes = 0;
+        self.owed = 0;
         let (cached, in_flight) = (mem::take(&mut self.cached), mem::take(&mut self.in_flight));
         let oldest = cached.front().map_or(0, |oldest| oldest.number);
         for (&sector, &source) in kept {

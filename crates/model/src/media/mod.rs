@@ -23,6 +23,7 @@ use block::{Durability, Extent, IoError, Payload, Rng};
 use cells::Cells;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
+    mem,
     ops::Range,
     sync::Arc,
 };
@@ -52,6 +53,35 @@ pub enum WriteCache {
     Protected,
 }
 
+/// What a drive makes of being told to put what it acknowledged on the medium: by a flush, or by a
+/// write with FUA.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Flushes {
+    /// It does so, then answers.
+    #[default]
+    Honoured,
+    /// It answers first: what a flush covered is on the medium once the next flush is answered.
+    Early,
+    /// It answers, and does nothing: what is in a volatile cache leaves it only when that is full.
+    Ignored,
+}
+
+impl Flushes {
+    /// Each with its name, in the order of how much is lost.
+    pub const ALL: [(Self, &'static str); 3] =
+        [(Self::Honoured, "honoured"), (Self::Early, "early"), (Self::Ignored, "ignored")];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
+    /// The one of a name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known)| *known == name).map(|(flushes, _)| *flushes)
+    }
+}
+
 /// What a read of several sectors answers when their stamps differ. No write may carry it.
 pub const MIXED_STAMPS: u64 = u64::MAX;
 
@@ -70,6 +100,9 @@ pub struct Media {
     sector_bytes: u32,
     contents: Contents,
     cache: WriteCache,
+    flushes: Flushes,
+    /// What the last flush covered, where that is answered early.
+    owed: u64,
     /// What is on the medium.
     durable: Cells,
     /// Sectors of the medium that cannot be read until they are written.
@@ -140,6 +173,8 @@ impl Media {
             sector_bytes,
             contents,
             cache: WriteCache::Volatile { bytes_max: u64::MAX },
+            flushes: Flushes::Honoured,
+            owed: 0,
             durable: Cells::new(cell_bytes),
             damaged: BTreeSet::new(),
             cached: VecDeque::new(),
@@ -157,6 +192,14 @@ impl Media {
     pub fn with_cache(mut self, cache: WriteCache) -> Self {
         assert!(self.cached.is_empty(), "a cache is chosen before the first write");
         self.cache = cache;
+        self
+    }
+
+    /// The same in a drive that makes this of flushes.
+    #[must_use]
+    pub fn with_flushes(mut self, flushes: Flushes) -> Self {
+        assert!(self.cached.is_empty(), "that is chosen before the first write");
+        self.flushes = flushes;
         self
     }
 
@@ -255,7 +298,8 @@ impl Media {
     }
 
     fn land(&mut self, change: Change) {
-        if change.durability == Durability::Fua || self.cache == WriteCache::Protected {
+        let is_forced = change.durability == Durability::Fua && self.flushes == Flushes::Honoured;
+        if is_forced || self.cache == WriteCache::Protected {
             self.write_through(&change);
         } else {
             self.write_back(change);
@@ -286,9 +330,18 @@ impl Media {
         FlushMark(self.next_cached)
     }
 
-    /// The flush is acknowledged: what had completed before it began is on the medium.
+    /// The flush is acknowledged: what had completed before it began is on the medium, unless the
+    /// drive makes something else of flushes.
     pub fn complete_flush(&mut self, mark: FlushMark) {
-        while self.cached.front().is_some_and(|oldest| oldest.number < mark.0) {
+        let covered = match self.flushes {
+            Flushes::Honoured => mark.0,
+            Flushes::Early => {
+                let newest = self.owed.max(mark.0);
+                mem::replace(&mut self.owed, newest)
+            }
+            Flushes::Ignored => 0,
+        };
+        while self.cached.front().is_some_and(|oldest| oldest.number < covered) {
             self.revision += 1;
             self.destage_oldest();
         }

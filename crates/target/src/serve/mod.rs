@@ -24,8 +24,8 @@ use engine::Clock;
 use flash::{Answered, ScrubReport, Scrubbing};
 use host::{Consent, Permit};
 use lab::target::TargetError;
-pub use model::Loss;
 use model::VolatileCache;
+pub use model::{Flushes, Loss};
 use std::{fs::File, num::NonZeroU32, path::Path};
 
 /// Requests that may be outstanding at a real drive: what a client of one connection may have under
@@ -55,8 +55,8 @@ pub struct Wishes {
 pub enum Cuttable {
     /// No: what was answered is there.
     No,
-    /// Yes: what their write caches hold is lost then.
-    Yes,
+    /// Yes: what their write caches hold is lost then. The drives make this of flushes.
+    Yes(Flushes),
 }
 
 impl Wishes {
@@ -234,7 +234,7 @@ pub enum Hold {
 /// # Errors
 /// A sentence with the cure: not there, in use, nothing that keeps bytes, not agreed to.
 pub fn serve(text: &TargetText, wishes: &Wishes, clock: Clock) -> Result<Served, TargetError> {
-    if wishes.power == Cuttable::Yes && !matches!(text, TargetText::Model(_)) {
+    if wishes.power != Cuttable::No && !matches!(text, TargetText::Model(_)) {
         return Err(TargetError::refused(
             "--power-cut is for modelled drives: name model:STACK; elsewhere --volatile-cache makes killing the server a power cut",
         ));
@@ -244,7 +244,10 @@ pub fn serve(text: &TargetText, wishes: &Wishes, clock: Clock) -> Result<Served,
             "`null:` keeps no bytes, so there is nothing to serve: name a file or a block device",
         )),
         TargetText::Model(stack) => {
-            let power = if wishes.power == Cuttable::Yes { Power::MayGo } else { Power::Steady };
+            let power = match wishes.power {
+                Cuttable::Yes(flushes) => Power::MayGo(flushes),
+                Cuttable::No => Power::Steady,
+            };
             model(stack, power, Pace::slower(clock, wishes.slower))
         }
         TargetText::Flash(path) => managed(path, wishes, clock),
@@ -291,6 +294,11 @@ fn managed(path: &Path, wishes: &Wishes, clock: Clock) -> Result<Served, TargetE
 
 /// Modelled drives that answer when real ones would, and keep in memory what is written to them.
 fn model(stack: &Stack, power: Power, pace: Pace) -> Result<Served, TargetError> {
+    let planted = match power {
+        Power::MayGo(Flushes::Early) => ", which answers flushes too early (planted)",
+        Power::MayGo(Flushes::Ignored) => ", which ignores flushes (planted)",
+        _ => "",
+    };
     let opened = open_for(Purpose::Served(pace, power), stack, &Catalog::load()?, 0)?;
     let discarded = match opened.managed() {
         Some(_) => Discarded::ReadsZero,
@@ -301,7 +309,7 @@ fn model(stack: &Stack, power: Power, pace: Pace) -> Result<Served, TargetError>
         false => WriteCache::Volatile,
     };
     let engine = ServedEngine::Modelled(Box::new(Slowed::new(opened, pace)));
-    let description = format!("model:{stack}, gone when this process ends");
+    let description = format!("model:{stack}{planted}, gone when this process ends");
     Ok(Served { discarded, write_cache, ..kept(engine, description) })
 }
 

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::catalog::Catalog;
 use block::{Completion, Drive, Effects, Geometry, Instant, Machine, Request, Rng};
-use model::{Attached, Contents, Grain, Loss, Media, Rig, WriteCache};
+use model::{Attached, Contents, Flushes, Grain, Loss, Media, Rig, WriteCache};
 use std::{cell::RefCell, rc::Rc};
 
 /// What served drives' bytes have to fear.
@@ -15,8 +15,9 @@ use std::{cell::RefCell, rc::Rc};
 pub enum Power {
     /// Nothing, as long as the process lives.
     Steady,
-    /// It may be cut, and takes what the drives' write caches hold.
-    MayGo,
+    /// It may be cut, and takes what the drives' write caches hold: of drives that make this of
+    /// flushes.
+    MayGo(Flushes),
     /// The same, on media that a cut left.
     Back(Vec<Media>),
 }
@@ -31,7 +32,9 @@ impl Bench {
         let new = || all.iter();
         let media = match power {
             Power::Steady => new().map(|(_, drive)| medium(drive, WriteCache::Protected)).collect(),
-            Power::MayGo => new().map(|(own, drive)| medium(drive, write_cache(own))).collect(),
+            Power::MayGo(flushes) => new()
+                .map(|(own, drive)| medium(drive, write_cache(own)).with_flushes(flushes))
+                .collect(),
             Power::Back(media) => media,
         };
         Self(Rc::new(RefCell::new(Rig::new(drives, media))))

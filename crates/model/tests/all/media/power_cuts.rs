@@ -5,10 +5,12 @@ use super::{
     drive::{DEPTH, ask, request, sectors},
     history::History,
 };
-use block::{Command, Completion, Data, Drive, Durability, Engine, Instant, IoError, Payload, Rng};
+use block::{
+    Command, Completion, Data, Drive, Durability, Engine, Extent, Instant, IoError, Payload, Rng,
+};
 use model::{
-    Bank, Choices, Contents, Fault, FaultPlan, Faults, Grain, Media, Rig, Sim, When, Witness,
-    WriteCache,
+    Bank, Choices, Contents, Fault, FaultPlan, Faults, Flushes, Grain, Media, Rig, Sim, When,
+    Witness, WriteCache,
 };
 use std::collections::BTreeMap;
 use testkit::Shuffling;
@@ -374,4 +376,35 @@ fn enumerating_every_crash_point_tells_a_sound_commit_from_one_without_a_flush()
     let (cuts, torn) = commits_torn(&[data(), mark(Durability::Fua), Command::Flush]);
     // 4 + 4, 8 + 4, 4 + 1 ways; the mark and not all data: 3, 3, 3.
     assert_eq!((cuts, torn), (25, 9));
+}
+
+/// A drive that answers a flush and does nothing keeps nothing that its cache has room for; one
+/// that answers too early keeps what the flush before covered, and so it is with FUA.
+#[test]
+fn what_a_flush_is_worth_is_what_the_drive_makes_of_it() {
+    for (flushes, kept) in
+        [(Flushes::Honoured, [1, 2]), (Flushes::Early, [1, 0]), (Flushes::Ignored, [0, 0])]
+    {
+        let cache = WriteCache::Volatile { bytes_max: u64::MAX };
+        let mut media =
+            Media::new(1 << 20, 4096, Contents::Stamps).with_cache(cache).with_flushes(flushes);
+        for stamp in [1, 2] {
+            let at = Extent { offset: stamp * 4096, bytes: 4096 };
+            let write = media.begin_write(at, &Payload::Stamp(stamp), Durability::Cached);
+            media.complete_write(write);
+            let mark = media.begin_flush();
+            media.complete_flush(mark);
+        }
+        let forced = Extent { offset: 3 * 4096, bytes: 4096 };
+        let write = media.begin_write(forced, &Payload::Stamp(3), Durability::Fua);
+        media.complete_write(write);
+        // Whatever may be lost is.
+        media.power_cut_with(Grain::Sector, &mut |_| 0);
+        let stamp = |sector: u64| {
+            let cell = media.sector(sector).expect("is readable");
+            u64::from_le_bytes(cell.try_into().expect("a stamp"))
+        };
+        assert_eq!([stamp(1), stamp(2)], kept, "{flushes:?}");
+        assert_eq!(stamp(3) == 3, flushes == Flushes::Honoured, "{flushes:?}");
+    }
 }
