@@ -46,6 +46,7 @@ pub fn study(arguments: &StudyArguments) -> Result<ExitCode> {
 
 /// The study on its own drives.
 fn on_models(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> {
+    check_outputs(arguments)?;
     let shown = shown(dossier, arguments)?;
     let tables = shown.tables(dossier);
     let models = match shown {
@@ -77,6 +78,18 @@ fn on_models(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
+/// Refuses a file that cannot be written before hours of measuring or computing, not after them.
+fn check_outputs(arguments: &StudyArguments) -> Result<()> {
+    output::check_json(arguments.json.as_deref())?;
+    if let Some(path) = &arguments.html {
+        Outputs::new(arguments.force).add(path, Format::Html, Vec::new())?;
+    }
+    if let Some(directory) = &arguments.svg {
+        Outputs::new(arguments.force).folder(directory, Format::Svg, Vec::new())?;
+    }
+    Ok(())
+}
+
 /// The page and the drawings that were asked for.
 fn drawn(dossier: &Dossier, models: &Models, arguments: &StudyArguments) -> Result<Outputs> {
     let mut outputs = Outputs::new(arguments.force);
@@ -92,11 +105,7 @@ fn drawn(dossier: &Dossier, models: &Models, arguments: &StudyArguments) -> Resu
 
 /// The study's method on the user's target.
 fn on_target(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> {
-    output::check_json(arguments.json.as_deref())?;
-    // Refused before hours of measuring, not after them.
-    if let Some(path) = &arguments.html {
-        Outputs::new(arguments.force).add(path, Format::Html, Vec::new())?;
-    }
+    check_outputs(arguments)?;
     if !arguments.dry_run {
         drop(crate::store::open_here(arguments.store.as_deref())?);
     }
