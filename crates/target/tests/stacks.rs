@@ -224,7 +224,7 @@ fn places_that_cannot_be_are_refused_with_the_cure() {
         ("/tier:ssd=nvme-tlc,siez=1G", "Did you mean `size`"),
         ("/tier:ssd=nvme-tlc,size=0", "out of range"),
         ("/tier:ssd=nvme-tlc,size=1M", "are the fewest"),
-        ("/tier:ssd=nvme-tlc,size=1G,epoch=1ms", "out of range"),
+        ("/tier:ssd=nvme-tlc,size=1G,epoch=1ms", "from 100ms"),
         ("/tier:ssd=nvme-tlc,size=1G,block=96K", "no power of two"),
         ("/tier:ssd=nvme-tlc,size=200G,block=64K", "write a larger `block=`"),
         ("/pin:ssd=nvme-tlc,range=0-1%/pin:ssd=nvme-tlc,range=0-1%", "one pinned range is enough"),
