@@ -121,8 +121,20 @@ pub trait Engine {
 /// # Panics
 /// If something else completes.
 pub fn submit_and_wait(engine: &mut (impl Engine + ?Sized), command: Command) -> Completion {
+    submit_to_and_wait(engine, Drive(0), command)
+}
+
+/// The same of any drive.
+///
+/// # Panics
+/// As [`submit_and_wait`].
+pub fn submit_to_and_wait(
+    engine: &mut (impl Engine + ?Sized),
+    drive: Drive,
+    command: Command,
+) -> Completion {
     const TAG: Tag = Tag(u64::MAX);
-    engine.submit(Request { tag: TAG, actor: Actor(0), drive: Drive(0), command });
+    engine.submit(Request { tag: TAG, actor: Actor(0), drive, command });
     let mut done = Vec::with_capacity(1);
     while done.is_empty() {
         engine.wait(Instant::NEVER, &mut done);

@@ -30,7 +30,7 @@ mod wrapper;
 
 pub use buffer::{Buf, Region};
 pub use count::{counted, one_or};
-pub use engine::{Allocation, Data, Engine, Geometry, submit_and_wait};
+pub use engine::{Allocation, Data, Engine, Geometry, submit_and_wait, submit_to_and_wait};
 pub use machine::{Effects, Machine, Stack};
 pub use opening::{Caching, Discarded, Syncing};
 pub use pause::Pause;

@@ -18,7 +18,7 @@ use crate::{
     device::{TestDevice, with_write_cache},
     error::{InWords, MatrixError},
     power_cut::{FileSystemState, PowerCut},
-    serving::{Cuttable, Serving, connect},
+    serving::{FailingPower, Serving, connect},
     stage,
 };
 use host::{Ledger, Program, Roots, ledger::Mark};
@@ -92,7 +92,7 @@ fn cut(
     };
     let target = with_write_cache(stack, configuration.level(Axis::WriteCache));
     let target = format!("model:{target}");
-    let power = Cuttable { seed, flushes: Flushes::Honoured };
+    let power = FailingPower { seed, flushes: Flushes::Honoured };
     let mut server = serving.start(ledger, base, &target, Some(power), Stdio::piped())?;
     let said = server.stdout.take().expect("it is piped");
     let pid = Pid::from_child(&server);

@@ -72,5 +72,5 @@ pub use order::{Caller, Choice, MatrixOrder, PowerCuts, ROUNDS, in_turns, place}
 pub use power_cut::{FileSystemState, PowerCut};
 pub use rounds::{Cut, End, Floor, Measured, measure};
 pub use run::Wear;
-pub use serving::{Cuttable, Serving};
+pub use serving::{FailingPower, Serving};
 pub use wording::{Format, formatted, ignores_direct_io, mount_options};

@@ -26,14 +26,14 @@ pub struct Serving {
     pub program: PathBuf,
     /// What it is told, to serve this target at this NBD address and to print each
     /// [`record::ServerEvent`] as a line.
-    pub words: fn(target: &str, address: &str, power: Option<Cuttable>) -> Vec<String>,
+    pub words: fn(target: &str, address: &str, power: Option<FailingPower>) -> Vec<String>,
     /// Which of these words is the power cut's.
     pub power_cut: &'static str,
 }
 
 /// Power that is cut when the server is sent SIGUSR1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Cuttable {
+pub struct FailingPower {
     /// Draws what stays of what the write caches held.
     pub seed: u64,
     /// What the drives make of flushes.
@@ -62,7 +62,7 @@ impl Serving {
         ledger: &mut Ledger,
         base: &Path,
         target: &str,
-        power: Option<Cuttable>,
+        power: Option<FailingPower>,
         said: Stdio,
     ) -> Result<Child, MatrixError> {
         let socket = socket(base);

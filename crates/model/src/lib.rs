@@ -41,6 +41,7 @@ mod fault;
 pub mod flash;
 pub mod fs;
 mod kind;
+mod map_sum;
 mod media;
 mod outbox;
 mod paced;

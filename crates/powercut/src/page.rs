@@ -8,7 +8,6 @@ use block::{counted, one_or};
 use matrix::FileSystemState;
 use serde_json::{Value, json};
 use std::fmt::Write;
-use target::serve::Flushes;
 
 /// So many rounds that broke a promise are named.
 const NAMED_MAX: usize = 8;
@@ -18,22 +17,13 @@ pub fn head(order: &PowerCutOrder) -> String {
     format!(
         "model:{}{}, {}, {}: {}, seed {}\n{}\n",
         order.stack,
-        planted(order.flushes),
+        order.flushes.fault().map(|fault| format!(" that {fault} (planted)")).unwrap_or_default(),
         order.configuration,
         order.program.name,
         counted(order.rounds.clone().count(), "round"),
         order.seed,
         "round  cut after  sectors  promises   lost   torn  back in  file system"
     )
-}
-
-/// What is wrong with the drives on purpose.
-fn planted(flushes: Flushes) -> &'static str {
-    match flushes {
-        Flushes::Honoured => "",
-        Flushes::Early => " that answers flushes too early (planted)",
-        Flushes::Ignored => " that ignores flushes (planted)",
-    }
 }
 
 /// A round's line.

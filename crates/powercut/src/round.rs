@@ -12,7 +12,7 @@ use crate::{
 use block::split_mix;
 use host::{Directory, Ledger, Roots};
 use matrix::{
-    Caller, Cuttable, FileSystemState, MatrixError, TestDevice,
+    Caller, FailingPower, FileSystemState, MatrixError, TestDevice,
     rig::{self, Attached},
 };
 use rustix::process::{Pid, Signal, kill_process};
@@ -29,6 +29,9 @@ use std::{
 
 /// How long a signal may go unseen while a program is listened to.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// What a server ends with that cannot open its target.
+const REFUSED: i32 = 2;
 
 /// Who hears of it.
 pub trait Audience {
@@ -130,7 +133,7 @@ impl Rig<'_> {
         let seed = split_mix(&mut drawn);
         let target = format!("model:{}", order.stack);
         let serving = &self.caller.serving;
-        let power = Cuttable { seed, flushes: order.flushes };
+        let power = FailingPower { seed, flushes: order.flushes };
         let mut server = serving.start(ledger, base, &target, Some(power), Stdio::piped())?;
         let said = server.stdout.take().expect("it is piped");
         let power = Pid::from_child(&server);
@@ -143,12 +146,12 @@ impl Rig<'_> {
         rig::set(ledger, &order.configuration, &attached, &at, false)?;
         let moment = draw(order.seed, self.round, order.within);
         let (cut_after, mut promised) = self.work(ledger, &at, moment)?;
-        let cut = cut(ledger, power, said);
+        let lost = cut(ledger, power, said);
         promised.extend(self.end_workload());
         let mut heard = BTreeSet::new();
         promised.retain(|id| heard.insert(id.clone()));
         let made = promised.len() as u64;
-        let sectors_changed = match cut {
+        let sectors_changed = match lost {
             Ok(sectors) => sectors,
             Err(error) => return self.not_back(error, cut_after, made),
         };
@@ -182,20 +185,21 @@ impl Rig<'_> {
     }
 
     /// What stands on the drives, a managed volume or a tier, could not be opened again: all of it
-    /// is lost, and the server has said why.
+    /// is lost, and the server has ended with a sentence that says why. One that ended otherwise
+    /// says nothing of the drives.
     fn not_back(
         &mut self,
         error: PowerCutError,
         cut_after: Duration,
         made: u64,
     ) -> Result<RoundResult, PowerCutError> {
+        let server = self.children.first_mut().expect("it was started");
         let mut said = String::new();
-        if let Some(mut pipe) = self.children.first_mut().and_then(|server| server.stderr.take()) {
+        if let Some(mut pipe) = server.stderr.take() {
             let _ = pipe.read_to_string(&mut said);
         }
-        let Some(why) = said.lines().last().filter(|why| !why.is_empty()) else {
-            return Err(error);
-        };
+        let has_refused = server.wait().is_ok_and(|status| status.code() == Some(REFUSED));
+        let Some(why) = said.lines().last().filter(|_| has_refused) else { return Err(error) };
         Ok(RoundResult {
             round: self.round,
             cut_after,

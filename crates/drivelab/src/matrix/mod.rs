@@ -21,7 +21,7 @@ use crate::{
     run::{Keep, measured_by},
 };
 use anyhow::{Context, Result, bail};
-use matrix::{Caller, Cuttable, End, MatrixOrder, Serving, TestDevice};
+use matrix::{Caller, End, FailingPower, MatrixOrder, Serving, TestDevice};
 use report::document::Document;
 use run::Effect;
 use std::{cell::RefCell, path::Path, process::ExitCode, rc::Rc};
@@ -90,9 +90,9 @@ pub fn caller() -> Result<Caller> {
 }
 
 /// What another process of drivelab is told, to serve a target.
-fn serving_words(target: &str, address: &str, power: Option<Cuttable>) -> Vec<String> {
+fn serving_words(target: &str, address: &str, power: Option<FailingPower>) -> Vec<String> {
     let mut words = ["serve", target, "--nbd", address, "--quiet"].map(str::to_owned).to_vec();
-    if let Some(Cuttable { seed, flushes }) = power {
+    if let Some(FailingPower { seed, flushes }) = power {
         // What the cut took is told as an event.
         words.extend(["--json".to_owned(), format!("--power-cut={seed}")]);
         if flushes != Flushes::Honoured {

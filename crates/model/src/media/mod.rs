@@ -55,10 +55,9 @@ pub enum WriteCache {
 
 /// What a drive makes of being told to put what it acknowledged on the medium: by a flush, or by a
 /// write with FUA.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flushes {
     /// It does so, then answers.
-    #[default]
     Honoured,
     /// It answers first: what a flush covered is on the medium once the next flush is answered.
     Early,
@@ -74,6 +73,15 @@ impl Flushes {
     /// Its name.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
+    }
+
+    /// What such a drive does, where that is a fault.
+    pub fn fault(self) -> Option<&'static str> {
+        match self {
+            Self::Honoured => None,
+            Self::Early => Some("answers flushes too early"),
+            Self::Ignored => Some("ignores flushes"),
+        }
     }
 
     /// The one of a name.

@@ -11,10 +11,11 @@
 //! ```
 //!
 //! Little-endian; the rest is 0. The sum is over all of the 4096 bytes but itself. Of two good
-//! copies the one with the higher sequence counts. A new map has all of
-//! its pages, twice, before its head.
+//! copies the one with the higher sequence counts. A new map has all of its pages, twice, before
+//! its head.
 
 use super::params::Shape;
+use crate::map_sum::sum;
 use block::IoError;
 use std::fmt;
 
@@ -121,23 +122,12 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 }
 
 fn seal(bytes: &mut [u8]) {
-    let sum = sum(bytes);
+    let sum = sum(bytes, SUM_AT);
     bytes[SUM_AT..SUM_AT + 8].copy_from_slice(&sum.to_le_bytes());
 }
 
 fn is_sealed(bytes: &[u8]) -> bool {
-    word(bytes, SUM_AT) == sum(bytes)
-}
-
-/// Multiply and fold over all words but the sum's own: a torn or foreign page is told apart; no one
-/// forges it.
-fn sum(bytes: &[u8]) -> u64 {
-    let words = bytes.chunks_exact(8).enumerate().filter(|(number, _)| *number != SUM_AT / 8);
-    words.fold(0x6472_6976_656c_6162, |hash, (_, word)| {
-        let word = u64::from_le_bytes(word.try_into().expect("eight bytes"));
-        let product = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15;
-        (product as u64 ^ (product >> 64) as u64).wrapping_add(word)
-    })
+    word(bytes, SUM_AT) == sum(bytes, SUM_AT)
 }
 
 #[cfg(test)]

@@ -19,11 +19,11 @@ use super::{
 };
 use crate::kind::Kind;
 use block::{
-    Actor, Buf, Command, Completion, Data, Drive, Durability, Effects, Engine, Extent, Geometry,
-    Instant, IoError, Machine, Payload, Request, Tag,
+    Buf, Command, Completion, Data, Drive, Durability, Effects, Engine, Extent, Geometry, Instant,
+    IoError, Machine, Payload, Request,
 };
 
-/// Pages of a new map that are written with one command, both copies of each.
+/// Most pages of a new map that are written with one command, both copies of each.
 const PAGES_AT_ONCE: u32 = 16;
 
 /// What a tier has done so far.
@@ -121,9 +121,11 @@ impl Tier {
 
     /// Writes a new map: its pages, and once they are durable its head.
     fn make<E: Engine>(&self, engine: &mut E) -> Result<(), IoError> {
+        let transfer_max = engine.geometry(FLASH).transfer_bytes_max;
+        let at_once = (transfer_max / (2 * PAGE_BYTES as u32)).clamp(1, PAGES_AT_ONCE);
         let mut page = 0;
         while page < self.shape.pages {
-            let end = (page + PAGES_AT_ONCE).min(self.shape.pages);
+            let end = (page + at_once).min(self.shape.pages);
             let mut bytes = Buf::zeroed(((end - page) * 2) as usize * PAGE_BYTES as usize);
             for (copy, page) in bytes.bytes_mut().chunks_exact_mut(PAGE_BYTES as usize).zip(
                 // Each twice.
@@ -266,13 +268,8 @@ impl Machine for Tier {
 }
 
 fn ask<E: Engine>(engine: &mut E, command: Command) -> Result<Payload, IoError> {
-    engine.submit(Request { tag: Tag(0), actor: Actor(0), drive: FLASH, command });
-    let mut done: Vec<Completion> = Vec::with_capacity(1);
-    while done.is_empty() {
-        engine.wait(Instant::NEVER, &mut done);
-    }
-    let Completion { result, payload, .. } = done.pop().expect("one completed");
-    result.map(|()| payload)
+    let answer = block::submit_to_and_wait(engine, FLASH, command);
+    answer.result.map(|()| answer.payload)
 }
 
 /// A page of flash. One that cannot be read is no torn one: which of two copies is the newer one is

@@ -13,10 +13,7 @@ use super::{
     map::{self, Entry, PAGE_BYTES},
     params::Shape,
 };
-use block::{
-    Actor, Command, Completion, Durability, Effects, Engine, Extent, Instant, IoError, Payload,
-    Request, Tag,
-};
+use block::{Actor, Command, Durability, Effects, Engine, Extent, Instant, IoError, Payload};
 use std::collections::BTreeSet;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -265,12 +262,6 @@ impl SsdCache {
 fn read_page<E: Engine>(engine: &mut E, offset: u64) -> Result<Payload, IoError> {
     let at = Extent { offset, bytes: PAGE_BYTES as u32 };
     let into = Payload::Bytes(block::Buf::zeroed(PAGE_BYTES as usize));
-    let command = Command::Read { at, into };
-    engine.submit(Request { tag: Tag(0), actor: Actor(0), drive: FLASH, command });
-    let mut done: Vec<Completion> = Vec::with_capacity(1);
-    while done.is_empty() {
-        engine.wait(Instant::NEVER, &mut done);
-    }
-    let Completion { result, payload, .. } = done.pop().expect("one completed");
-    result.map(|()| payload)
+    let answer = block::submit_to_and_wait(engine, FLASH, Command::Read { at, into });
+    answer.result.map(|()| answer.payload)
 }

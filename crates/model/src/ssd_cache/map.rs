@@ -9,12 +9,15 @@
 //! Little-endian. Of two good copies the one with the higher sequence counts. What is clean is not
 //! written down: after a power cut a cache is empty but for what the disks lack.
 
+use crate::map_sum::sum;
+
 /// Bytes of a page.
 pub(super) const PAGE_BYTES: u64 = 4096;
 /// Entries of a page.
 pub(super) const ENTRIES: u64 = 252;
 const MAGIC: u64 = 0x6d63_6c65_7669_7264; // "drivelcm"
 const ENTRIES_AT: usize = 64;
+const SUM_AT: usize = 32;
 
 /// A slot as the map has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -47,8 +50,8 @@ pub(super) fn encode(bytes: &mut [u8], identity: u64, page: u32, sequence: u64, 
         put(ENTRIES_AT + 16 * number, entry.block);
         put(ENTRIES_AT + 16 * number + 8, entry.dirty);
     }
-    let sum = sum(&bytes[..PAGE_BYTES as usize]);
-    bytes[32..40].copy_from_slice(&sum.to_le_bytes());
+    let sum = sum(&bytes[..PAGE_BYTES as usize], SUM_AT);
+    bytes[SUM_AT..SUM_AT + 8].copy_from_slice(&sum.to_le_bytes());
 }
 
 /// Reads a page; `None` of what is no whole page of this cache.
@@ -56,7 +59,7 @@ pub(super) fn decode(bytes: &[u8], identity: u64, page: u32) -> Option<Page> {
     let bytes = bytes.get(..PAGE_BYTES as usize)?;
     let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
     let is_ours = word(0) == MAGIC && word(8) == identity && word(16) == u64::from(page);
-    if !is_ours || word(32) != sum(bytes) {
+    if !is_ours || word(SUM_AT) != sum(bytes, SUM_AT) {
         return None;
     }
     let entry = |number: usize| {
@@ -64,17 +67,6 @@ pub(super) fn decode(bytes: &[u8], identity: u64, page: u32) -> Option<Page> {
         Entry { block: word(at), dirty: word(at + 8) }
     };
     Some(Page { sequence: word(24), entries: (0..ENTRIES as usize).map(entry).collect() })
-}
-
-/// Multiply and fold over all words but the sum's own: a torn or foreign page is told apart; no one
-/// forges it.
-fn sum(bytes: &[u8]) -> u64 {
-    let words = bytes.chunks_exact(8).enumerate().filter(|(number, _)| *number != 4);
-    words.fold(0x6472_6976_656c_6162, |hash, (_, word)| {
-        let word = u64::from_le_bytes(word.try_into().expect("eight bytes"));
-        let product = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15;
-        (product as u64 ^ (product >> 64) as u64).wrapping_add(word)
-    })
 }
 
 #[cfg(test)]

@@ -271,7 +271,7 @@ impl<L: Layer> World<L> {
         let mut world = Self::new(layer, seed ^ 0x5a5a, Some(drives.into_media()), one_in);
         let mut lost = 0;
         let found: Vec<u64> =
-            (0..versions.len() as u64).step_by(32).flat_map(|at| world.read(at)).collect();
+            (0..versions.len() as u64).step_by(128).flat_map(|at| world.read(at)).collect();
         for (sector, (versions, found)) in versions.into_iter().zip(found).enumerate() {
             lost += usize::from(!versions.contains(&found));
             world.versions[sector] = vec![found];
@@ -280,9 +280,10 @@ impl<L: Layer> World<L> {
         (world, lost)
     }
 
-    /// What 32 sectors hold.
+    /// What 128 sectors hold, or as many as there are.
     fn read(&mut self, first: u64) -> Vec<u64> {
-        let at = Extent { offset: first * SECTOR, bytes: 32 * SECTOR as u32 };
+        let sectors = (self.versions.len() as u64 - first).min(128);
+        let at = Extent { offset: first * SECTOR, bytes: (sectors * SECTOR) as u32 };
         let into = Payload::Bytes(Buf::zeroed(at.bytes as usize));
         let answer = block::submit_and_wait(&mut self.engine, Command::Read { at, into });
         let Payload::Bytes(buffer) = answer.payload else { panic!("no memory came back") };

@@ -115,7 +115,7 @@ pub enum Dialect {
 
 /// What a transaction is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Purpose {
+pub(super) enum Purpose {
     /// All that is read is of one moment.
     Read,
     /// All that is written is there, or nothing of it.
@@ -182,7 +182,7 @@ pub trait Database {
 ///
 /// # Errors
 /// What `work` or the engine said; then nothing was changed.
-pub fn within<T>(
+pub(super) fn within<T>(
     database: &dyn Database,
     purpose: Purpose,
     work: impl FnOnce() -> Result<T, StoreError>,
@@ -204,7 +204,7 @@ const ROWS_MAX: usize = 500;
 ///
 /// # Errors
 /// As [`Database::rows`].
-pub fn insert(
+pub(super) fn insert(
     database: &dyn Database,
     into: &str,
     holders: &str,

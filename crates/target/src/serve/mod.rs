@@ -294,11 +294,11 @@ fn managed(path: &Path, wishes: &Wishes, clock: Clock) -> Result<Served, TargetE
 
 /// Modelled drives that answer when real ones would, and keep in memory what is written to them.
 fn model(stack: &Stack, power: Power, pace: Pace) -> Result<Served, TargetError> {
-    let planted = match power {
-        Power::MayGo(Flushes::Early) => ", which answers flushes too early (planted)",
-        Power::MayGo(Flushes::Ignored) => ", which ignores flushes (planted)",
-        _ => "",
+    let fault = match power {
+        Power::MayGo(flushes) => flushes.fault(),
+        Power::Steady | Power::Back(_) => None,
     };
+    let planted = fault.map(|fault| format!(", which {fault} (planted)")).unwrap_or_default();
     let opened = open_for(Purpose::Served(pace, power), stack, &Catalog::load()?, 0)?;
     let discarded = match opened.managed() {
         Some(_) => Discarded::ReadsZero,

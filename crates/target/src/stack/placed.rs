@@ -37,19 +37,26 @@ pub(super) struct TierSettings {
     epoch_ns: u64,
 }
 
+/// The settings of a layer, none of which is misspelt: that is said before what is missing for it.
+fn known<'p>(layer: &'p Part, keys: &[&'static str]) -> Result<Settings<'p>, BadStack> {
+    let settings = Settings::of(layer);
+    settings.text("ssd");
+    for key in keys {
+        settings.text(key);
+    }
+    settings.check_known()?;
+    Ok(settings)
+}
+
 pub(super) fn resolve_pin<'c>(
     layer: &Part,
     catalog: &'c Catalog,
     seed: u64,
 ) -> Result<ResolvedBeside<'c>, BadStack> {
-    let settings = Settings::of(layer);
-    let name = settings.text("ssd");
-    let range = settings.text("range");
-    // A misspelt key, before what is missing for it.
-    settings.check_known()?;
-    let name = name.ok_or_else(|| no_flash_drive(layer, "range=0-10%"))?;
+    let settings = known(layer, &["range"])?;
+    let name = settings.text("ssd").ok_or_else(|| no_flash_drive(layer, "range=0-10%"))?;
     let (drive, port) = flash_drive(name, catalog, seed)?;
-    let Some(text) = range else {
+    let Some(text) = settings.text("range") else {
         return Err(BadStack::Text(format!(
             "`{}` names no range: write one, such as `range=0-10%` or `range=4G-20G`",
             layer.name
@@ -97,13 +104,8 @@ pub(super) fn resolve_tier<'c>(
     catalog: &'c Catalog,
     seed: u64,
 ) -> Result<ResolvedBeside<'c>, BadStack> {
-    let settings = Settings::of(layer);
-    let name = settings.text("ssd");
-    for key in ["size", "epoch", "block"] {
-        settings.text(key);
-    }
-    settings.check_known()?;
-    let name = name.ok_or_else(|| no_flash_drive(layer, "size=32G"))?;
+    let settings = known(layer, &["size", "epoch", "block"])?;
+    let name = settings.text("ssd").ok_or_else(|| no_flash_drive(layer, "size=32G"))?;
     let (drive, port) = flash_drive(name, catalog, seed)?;
     let capacity = drive.entry.capacity(&drive.settings);
     let size_bytes = settings.bytes("size", 1 << 20..=capacity.max(1 << 20))?.unwrap_or(capacity);

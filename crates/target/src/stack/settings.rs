@@ -118,8 +118,7 @@ impl<'p> Settings<'p> {
 
     /// The same, while values are still to be read.
     pub fn check_known(&self) -> Result<(), BadStack> {
-        let mut known = self.known.borrow().clone();
-        known.dedup();
+        let known = self.known.borrow();
         let unknown = self.part.settings.iter().find(|(key, _)| !known.contains(&key.as_str()));
         let Some((key, _)) = unknown else { return Ok(()) };
         let near = did_you_mean(key, known.iter().copied());
