@@ -480,11 +480,14 @@ fn a_hundred_thousand_runs_are_listed_searched_and_tabled() {
     let server = need!(Postgresql::start(), "postgresql");
     let address = server.database("many");
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let mut file = Store::open(&directory.path().join("history.sqlite")).expect("opens");
+    let path = directory.path().join("history.sqlite");
+    let mut file = Store::open(&path).expect("opens");
     let mut base = Store::at_to_push(&place(&address), Tables::Made).expect("opens");
     let start = std::time::Instant::now();
     many_runs(&mut file, &mut base, RUNS);
     println!("{RUNS} runs in both: {:.0} s", start.elapsed().as_secs_f64());
+    let opened = rusqlite::Connection::open(&path).expect("opens");
+    opened.execute_batch("PRAGMA optimize").expect("is done");
     server.ask("many", "VACUUM ANALYZE");
     let words = |text: &str| Search { words: text.to_owned(), ..Search::default() };
     let questions: Vec<(&str, Search)> = vec![
