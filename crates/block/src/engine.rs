@@ -133,13 +133,12 @@ pub fn submit_to_and_wait(
     drive: Drive,
     command: Command,
 ) -> Completion {
-    const TAG: Tag = Tag(u64::MAX);
-    engine.submit(Request { tag: TAG, actor: Actor(0), drive, command });
+    engine.submit(Request { tag: Tag::OWN, actor: Actor(0), drive, command });
     let mut done = Vec::with_capacity(1);
     while done.is_empty() {
         engine.wait(Instant::NEVER, &mut done);
     }
     let completion = done.pop().expect("one completed");
-    assert!(done.is_empty() && completion.tag == TAG, "something else was under way");
+    assert!(done.is_empty() && completion.tag == Tag::OWN, "something else was under way");
     completion
 }

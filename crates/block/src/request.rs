@@ -21,9 +21,15 @@ impl Instant {
     }
 }
 
-/// Chosen by the submitter, echoed in the completion, read by nobody in between.
+/// Chosen by the submitter, echoed in the completion, read by nobody in between. Below 2^48: the
+/// bits above are for marks of layers that pass a request on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Tag(pub u64);
+
+impl Tag {
+    /// For who has one request of its own under way beside those of its clients.
+    pub const OWN: Self = Self((1 << 48) - 1);
+}
 
 /// Who asks: a worker of the workload, a connection of a server. Models charge a thread's own cost
 /// by it, servers meter by it.

@@ -84,11 +84,11 @@ pub fn cut(mut bench: Bench, seed: u64) -> Media {
 /// Submits one request and waits for its answer alone.
 pub fn ask(bench: &mut impl Engine, command: Command) -> Completion {
     let mut done = Vec::new();
-    bench.submit(Request { tag: Tag(u64::MAX), actor: Actor(0), drive: Drive(0), command });
+    bench.submit(Request { tag: Tag::OWN, actor: Actor(0), drive: Drive(0), command });
     while done.is_empty() {
         bench.wait(Instant::NEVER, &mut done);
     }
-    assert_eq!((done.len(), done[0].tag), (1, Tag(u64::MAX)));
+    assert_eq!((done.len(), done[0].tag), (1, Tag::OWN));
     done.remove(0)
 }
 

@@ -363,7 +363,7 @@ impl<E: Engine> Drivable for Named<E> {
     }
 
     fn flush(&mut self) -> Result<Instant, IoError> {
-        let (tag, actor, drive) = (Tag(u64::MAX), block::Actor(0), Drive(0));
+        let (tag, actor, drive) = (Tag::OWN, block::Actor(0), Drive(0));
         self.engine.submit(Request { tag, actor, drive, command: Command::Flush });
         let mut done: Vec<Completion> = Vec::with_capacity(1);
         while done.is_empty() {

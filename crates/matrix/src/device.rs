@@ -188,6 +188,11 @@ impl TestDevice {
     /// # Errors
     /// A sentence with the cure.
     pub fn check(&self, configurations: &[Configuration]) -> Result<(), MatrixError> {
+        // A name with a letter wrong comes before a program that is missing: installing it helps
+        // nobody who typed that.
+        if matches!(self, Self::Model { .. }) {
+            self.bytes()?;
+        }
         if !host::environment::is_root() {
             let text = "matrix attaches devices and mounts file systems".to_owned();
             return Err(Refusal::new(RefusalKind::NotRoot, text).into());

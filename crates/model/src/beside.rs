@@ -55,6 +55,7 @@ impl<M: Machine> Machine for Beside<M> {
             }
             Some(beside) => {
                 let drive = Drive(self.below + beside);
+                debug_assert!(request.tag.0 >> 63 == 0, "{request:?} has no bit left for a mark");
                 effects.down.push(Request { tag: Tag(request.tag.0 << 1 | 1), drive, ..request });
             }
         }

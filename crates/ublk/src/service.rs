@@ -17,7 +17,7 @@ use nbd::{
 use rustix::io::Errno;
 
 /// Tag of a flush of the server's own; the others are places of the queue.
-const OWN_FLUSH: Tag = Tag(u64::MAX);
+const OWN_FLUSH: Tag = Tag::OWN;
 
 /// What the kernel is told of a request.
 #[derive(Debug)]

@@ -139,6 +139,7 @@ fn a_program_of_ones_own_promises_and_checks_or_is_told_how() {
     assert_eq!(left, None);
 }
 
+/// Where nbdfuse was missing, a drive with one letter wrong was answered with how to install that.
 #[test]
 fn what_cannot_be_had_is_refused_in_a_sentence() {
     let bench = Bench::new();

@@ -175,13 +175,12 @@ impl ManagedVolume {
 
     /// One flush; what else was in flight is waited for and forgotten.
     fn flush(&mut self) -> Result<(), IoError> {
-        const FLUSH: Tag = Tag(u64::MAX);
         let (actor, drive) = (Actor(0), Drive(0));
-        self.stack.submit(Request { tag: FLUSH, actor, drive, command: Command::Flush });
+        self.stack.submit(Request { tag: Tag::OWN, actor, drive, command: Command::Flush });
         let mut done = Vec::new();
         loop {
             self.stack.wait(Instant::NEVER, &mut done);
-            if let Some(flush) = done.drain(..).find(|completion| completion.tag == FLUSH) {
+            if let Some(flush) = done.drain(..).find(|completion| completion.tag == Tag::OWN) {
                 return flush.result;
             }
         }

@@ -24,7 +24,7 @@ use std::ops::Range;
 pub type Connections = [Option<Connection>];
 
 /// Tag of a flush; the others are numbers of parts.
-const FLUSH: Tag = Tag(u64::MAX);
+const FLUSH: Tag = Tag::OWN;
 
 /// Extents in one answer about what is allocated, and questions to the engine for one: an answer of
 /// 1 KiB.
