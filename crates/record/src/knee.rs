@@ -1,5 +1,6 @@
 //! The highest rate at which a cell's operations still hold a limit on their latency.
 
+use crate::{Cell, Record};
 use serde::{Deserialize, Serialize};
 
 /// What a search found for one cell on one target, and everything it tried.
@@ -27,6 +28,14 @@ pub struct Knee {
     pub iops_ci95: Option<[f64; 2]>,
     /// Every pass at some rate, in the order in which they ran.
     pub probes: Vec<KneeProbe>,
+}
+
+impl Record {
+    /// Whether a cell is one of the rates that a search tried, `NAME@RATE`: a point of its curve.
+    pub fn is_probe(&self, cell: &Cell) -> bool {
+        let base = cell.name.rsplit_once('@').map(|(base, _)| base);
+        base.is_some_and(|base| self.knees.iter().any(|knee| knee.cell == base))
+    }
 }
 
 /// How a search ended.

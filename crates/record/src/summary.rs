@@ -1,6 +1,6 @@
 //! One line of the history: what a run was, without its cells.
 
-use crate::{CampaignTask, Cell, Flag, Record, State};
+use crate::{CampaignTask, Cell, Flag, Knee, Record, State};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -28,7 +28,8 @@ pub struct RunSummary {
     pub campaign: Option<CampaignTask>,
     /// Cells measured so far.
     pub cells: u64,
-    /// At most two telling numbers: the first cell of large blocks, the first of small ones.
+    /// At most two telling numbers: rates that were sought, or the first cell of large blocks and
+    /// the first of small ones.
     pub headline: Vec<Headline>,
     /// Every flag that stands on the run, a target or a cell, once, by name.
     #[serde(default)]
@@ -48,6 +49,9 @@ pub struct Headline {
     pub iops: f64,
     /// Bytes per second.
     pub bytes_per_s: f64,
+    /// What latency must hold at this rate, where it was sought: `p99<1ms`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
 }
 
 /// From this block size on a rate is read as bandwidth, below it as operations: 64 KiB, in bytes.
@@ -60,18 +64,22 @@ impl Cell {
     }
 }
 
-impl Record {
-    /// The run in a line.
-    pub fn summary(&self) -> RunSummary {
-        let large = self.cells.iter().find(|cell| cell.is_large_block());
-        let small = self.cells.iter().find(|cell| !cell.is_large_block());
-        let headline = large.into_iter().chain(small).map(|cell| Headline {
+impl Headline {
+    fn of(cell: &Cell) -> Self {
+        Self {
             op: cell.op.clone(),
             pattern: cell.pattern.clone(),
             block_bytes: cell.block_bytes,
             iops: cell.iops,
             bytes_per_s: cell.bytes_per_s,
-        });
+            limit: None,
+        }
+    }
+}
+
+impl Record {
+    /// The run in a line.
+    pub fn summary(&self) -> RunSummary {
         RunSummary {
             id: self.id.clone(),
             state: self.state,
@@ -83,9 +91,31 @@ impl Record {
             labels: self.labels.clone(),
             campaign: self.campaign.clone(),
             cells: self.cells.len() as u64,
-            headline: headline.collect(),
+            headline: self.headline(),
             flags: self.all_flags(),
         }
+    }
+
+    /// A search leaves a cell at each rate that it tried; the first of them tells nothing.
+    fn headline(&self) -> Vec<Headline> {
+        let found: Vec<Headline> =
+            self.knees.iter().filter_map(|knee| self.of_knee(knee)).take(2).collect();
+        if !found.is_empty() {
+            return found;
+        }
+        let mut cells = self.cells.iter().filter(|cell| !self.is_probe(cell));
+        let mut small = cells.clone().filter(|cell| !cell.is_large_block());
+        let large = cells.find(|cell| cell.is_large_block());
+        large.into_iter().chain(small.next()).map(Headline::of).collect()
+    }
+
+    fn of_knee(&self, knee: &Knee) -> Option<Headline> {
+        let is_it = |cell: &&Cell| cell.name == knee.cell && cell.target == knee.target;
+        let cell = self.cells.iter().find(is_it)?;
+        let iops = knee.iops?;
+        let bytes_per_s = iops * cell.bytes_per_s / cell.iops;
+        let limit = Some(knee.condition.clone());
+        Some(Headline { iops, bytes_per_s, limit, ..Headline::of(cell) })
     }
 
     fn all_flags(&self) -> Vec<Flag> {

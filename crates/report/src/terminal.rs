@@ -312,10 +312,13 @@ fn short_headline(headlines: &[Headline]) -> String {
 }
 
 fn headline_rate(headline: &Headline) -> String {
-    if headline.block_bytes >= record::LARGE_BLOCK_BYTES {
-        number::rate(headline.bytes_per_s)
-    } else {
-        format!("{} IOPS", number::iops(headline.iops))
+    let rate = match headline.block_bytes >= record::LARGE_BLOCK_BYTES {
+        true => number::rate(headline.bytes_per_s),
+        false => format!("{} IOPS", number::iops(headline.iops)),
+    };
+    match &headline.limit {
+        Some(limit) => format!("{rate} at {limit}"),
+        None => rate,
     }
 }
 

@@ -39,7 +39,7 @@ pub use distribution::{normal_quantile, student_t_975};
 pub use drain::{Drained, drained, level};
 pub use histogram::{BadSparse, Bucket, Delta, Histogram, Sparse};
 pub use moments::median;
-pub use passes::{Headline, Host, Paired, PassRate, Verdict, headline, paired};
+pub use passes::{Headline, Host, Paired, PassRate, Verdict, headline, paired, verdict};
 pub use ratio::{Ratio, Trend, ratio, trend};
 pub use rule::{Grade, StopRule};
 pub use shapes::{

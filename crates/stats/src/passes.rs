@@ -148,7 +148,7 @@ pub fn paired(a: &[f64], b: &[f64]) -> Paired {
 }
 
 /// What an interval of a ratio says.
-pub(super) fn verdict(ci95: Option<[f64; 2]>) -> Verdict {
+pub fn verdict(ci95: Option<[f64; 2]>) -> Verdict {
     match ci95 {
         Some([low, _]) if low > BAND => Verdict::Faster,
         Some([_, high]) if high < 1.0 / BAND => Verdict::Slower,

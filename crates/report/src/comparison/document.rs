@@ -1,6 +1,6 @@
 //! A comparison for programs.
 
-use super::{Comparison, Effort, Row};
+use super::{Comparison, Effort, KneeRow, Row};
 use crate::{chart::Entry, runs::Subject};
 use record::Cell;
 use serde_json::{Value, json};
@@ -29,6 +29,7 @@ pub fn document(comparison: &Comparison<'_>) -> Value {
         let mut value = subject(&other.subject);
         value["design"] = other.design.name().into();
         value["cells"] = other.rows.iter().map(row).collect();
+        value["knees"] = other.knees.iter().map(knee).collect();
         value["only_in_baseline"] = names(&other.only_in_baseline).into();
         value["only_in_this"] = names(&other.only_in_other).into();
         value["to_tell_5_percent"] = other.effort.as_ref().map(effort).into();
@@ -47,6 +48,18 @@ fn effort(effort: &Effort) -> Value {
         "passes": effort.passes,
         "seconds": effort.seconds,
         "commands": effort.commands,
+    })
+}
+
+fn knee(row: &KneeRow<'_>) -> Value {
+    json!({
+        "name": row.cell.name,
+        "condition": row.baseline.condition,
+        "baseline_iops": row.baseline.iops,
+        "iops": row.other.iops,
+        "ratio": row.ratio.map(|ratio| ratio.ratio),
+        "ratio_ci95": row.ratio.and_then(|ratio| ratio.ci95),
+        "verdict": row.ratio.map(|ratio| ratio.verdict),
     })
 }
 

@@ -3,6 +3,7 @@
 //! ```text
 //!   cells of two subjects  -> pairs with the same coordinates   join.rs
 //!   passes of a pair       -> ratio, interval, verdict          stats
+//!   searches of a pair     -> ratio of the rates found          knees.rs
 //!   what is undecided      -> passes that would tell 5 %        effort.rs
 //!   Comparison             -> text                              show.rs
 //!   Comparison             -> a section of a report             section.rs
@@ -11,6 +12,7 @@
 mod document;
 mod effort;
 mod join;
+mod knees;
 mod section;
 mod show;
 #[cfg(test)]
@@ -18,6 +20,7 @@ mod tests;
 
 pub use document::document;
 pub use effort::Effort;
+pub use knees::KneeRow;
 pub use section::section;
 pub(crate) use section::word;
 pub use show::text;
@@ -51,6 +54,8 @@ pub struct Other<'r> {
     pub design: Design,
     /// Cells that both have, in the baseline's order.
     pub rows: Vec<Row<'r>>,
+    /// Rates that both sought with the same limit.
+    pub knees: Vec<KneeRow<'r>>,
     /// Cells that only the baseline has.
     pub only_in_baseline: Vec<&'r Cell>,
     /// Cells that the baseline lacks.
@@ -134,7 +139,7 @@ pub enum NotComparable {
 /// # Errors
 /// When there are not two, or when one of them has no cell in common with the baseline.
 pub fn compare<'r>(all: &[Run<'r>]) -> Result<Comparison<'r>, NotComparable> {
-    let mut subjects = runs::subjects(all).into_iter();
+    let mut subjects = runs::knee::without_probes(&runs::subjects(all)).into_iter();
     let Some(baseline) = subjects.next() else {
         return Err(NotComparable::NoCells);
     };
@@ -211,7 +216,9 @@ pub(crate) fn against<'r>(baseline: &Subject<'r>, subject: Subject<'r>) -> Other
     let known: BTreeMap<&Key, ()> = ours.iter().map(|(key, _)| (key, ())).collect();
     let is_new = |(key, _): &&(Key, &'r Cell)| !known.contains_key(key);
     let only_in_other = theirs.iter().filter(is_new).map(|(_, cell)| *cell).collect();
-    let mut other = Other { design, rows, only_in_baseline, only_in_other, subject, effort: None };
+    let knees = knees::rows(&ours, &theirs, baseline, &subject);
+    let mut other =
+        Other { design, rows, knees, only_in_baseline, only_in_other, subject, effort: None };
     other.effort = effort::effort(baseline, &other);
     other
 }
@@ -277,9 +284,10 @@ impl Row<'_> {
 }
 
 impl Comparison<'_> {
-    /// How many rows have this verdict, over all others.
+    /// How many cells and searched rates have this verdict, over all others.
     pub fn count(&self, verdict: PairedVerdict) -> usize {
-        let rows = self.others.iter().flat_map(|other| &other.rows);
-        rows.filter(|row| row.ratio.is_some_and(|ratio| ratio.verdict == verdict)).count()
+        let rows = self.others.iter().flat_map(|other| &other.rows).map(|row| row.ratio);
+        let knees = self.others.iter().flat_map(|other| &other.knees).map(|row| row.ratio);
+        rows.chain(knees).flatten().filter(|ratio| ratio.verdict == verdict).count()
     }
 }

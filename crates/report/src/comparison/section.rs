@@ -1,6 +1,6 @@
 //! A comparison as a section of a report.
 
-use super::{Comparison, NotComparable, Other, Row, show};
+use super::{Comparison, KneeRow, NotComparable, Other, Row, show};
 use crate::{
     chart::{Column, Entry, Table, Unit},
     document::{Block, Section},
@@ -27,6 +27,8 @@ pub fn section(comparison: &Comparison<'_>) -> Section {
             blocks.push(Block::Text(format!("Not compared cell by cell: {reason}.")));
             continue;
         }
+        let limits = show::by_limit(&other.knees);
+        blocks.extend(limits.iter().map(|rows| Block::Table(knees(comparison, other, rows))));
         blocks.push(Block::Table(table(comparison, other)));
         blocks.push(Block::Text(show::about(other).to_owned()));
         if let Some(effort) = &other.effort {
@@ -41,6 +43,38 @@ pub fn section(comparison: &Comparison<'_>) -> Section {
             .to_owned(),
     ));
     Section { title: "Against the baseline".to_owned(), sheet: "Compared", blocks }
+}
+
+/// Rates that were sought with one limit.
+fn knees(comparison: &Comparison<'_>, other: &Other<'_>, rows: &[&KneeRow<'_>]) -> Table {
+    let columns = vec![
+        Column::text("cell"),
+        Column::number("ratio", Unit::Ratio),
+        Column::text("verdict"),
+        Column::number("95 % from", Unit::Ratio),
+        Column::number("to", Unit::Ratio),
+        Column::number("baseline", Unit::Iops),
+        Column::number("this", Unit::Iops),
+    ];
+    let cells: Vec<&Cell> = rows.iter().map(|row| row.cell).collect();
+    let style = Style { characters: Characters::Unicode, ..Style::PLAIN };
+    let row = |(row, name): (&&KneeRow<'_>, String)| {
+        let ends = row.ratio.and_then(|ratio| ratio.ci95);
+        vec![
+            Entry::text(&name),
+            Entry::number(row.ratio.map(|ratio| ratio.ratio)),
+            Entry::text(row.ratio.map_or("", |ratio| word(ratio.verdict))),
+            Entry::number(ends.map(|[low, _]| low)),
+            Entry::number(ends.map(|[_, high]| high)),
+            Entry::number(row.baseline.iops),
+            Entry::number(row.other.iops),
+        ]
+    };
+    let names = words::distinct_names(&cells, &style);
+    let rows_of_table = rows.iter().zip(names).map(row).collect();
+    let sides = format!("{} against {}", other.subject.name, comparison.baseline.name);
+    let title = format!("{}: {sides}", show::sought(rows[0]));
+    Table { title, columns, rows: rows_of_table }
 }
 
 fn table(comparison: &Comparison<'_>, other: &Other<'_>) -> Table {

@@ -1,12 +1,12 @@
 //! A comparison for terminals and for reports.
 
-use super::{Comparison, Design, Effort, Other, Ratio};
+use super::{Comparison, Design, Effort, KneeRow, Other, Ratio, word};
 use crate::{
     number,
     runs::{Subject, price::asked},
-    terminal::{self, Align, Page, Paint, Style, words},
+    terminal::{self, Align, Page, Paint, Style, knee::condition, words},
 };
-use record::{Cell, PairedVerdict, Record};
+use record::{Cell, Knee, PairedVerdict, Record};
 
 /// Cells that are named one by one where only one side has them.
 const NAMED_MAX: usize = 4;
@@ -43,8 +43,67 @@ fn three(ratio: f64) -> String {
     if (0.1..100.0).contains(&ratio) { format!("{ratio:.3}") } else { number::significant(ratio) }
 }
 
-fn rate(cell: &Cell) -> String {
-    words::headline(cell)
+fn table() -> terminal::Table {
+    terminal::Table::new(&[
+        ("cell", Align::Left),
+        ("baseline", Align::Right),
+        ("this", Align::Right),
+        ("ratio", Align::Right),
+        ("verdict", Align::Left),
+        ("95 % interval", Align::Right),
+    ])
+}
+
+fn put(
+    table: &mut terminal::Table,
+    name: String,
+    [baseline, this]: [String; 2],
+    ratio: Option<Ratio>,
+    verdict: Option<String>,
+) {
+    let paint = ratio.map_or(Paint::Faint, |ratio| paint(ratio.verdict));
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let plain = [name, baseline, this, or_none(ratio.map(|ratio| three(ratio.ratio)))];
+    let mut fields: Vec<_> = plain.into_iter().map(|text| (text, Paint::Plain)).collect();
+    fields.push((or_none(verdict), paint));
+    fields.push((interval(ratio), Paint::Plain));
+    table.painted_row(fields);
+}
+
+/// A table for each limit that rates were sought with.
+fn put_knees(page: &mut Page, knees: &[KneeRow<'_>], style: &Style) {
+    for of_limit in by_limit(knees) {
+        page.line(&format!("{}:", sought(of_limit[0])));
+        let cells: Vec<&Cell> = of_limit.iter().map(|row| row.cell).collect();
+        let mut table = table();
+        for (row, name) in of_limit.iter().zip(words::distinct_names(&cells, style)) {
+            let found = |knee: &Knee| {
+                let iops = knee.iops.map(|iops| format!("{} IOPS", number::iops(iops)));
+                iops.unwrap_or_else(|| "none".to_owned())
+            };
+            let verdict = row.ratio.map(|ratio| word(ratio.verdict).to_owned());
+            put(&mut table, name, [row.baseline, row.other].map(found), row.ratio, verdict);
+        }
+        page.table(&table);
+        page.gap();
+    }
+}
+
+/// Rows of one limit together, in their order.
+pub(super) fn by_limit<'a, 'r>(knees: &'a [KneeRow<'r>]) -> Vec<Vec<&'a KneeRow<'r>>> {
+    let mut all: Vec<Vec<&KneeRow<'r>>> = Vec::new();
+    for row in knees {
+        match all.iter_mut().find(|rows| sought(rows[0]) == sought(row)) {
+            Some(rows) => rows.push(row),
+            None => all.push(vec![row]),
+        }
+    }
+    all
+}
+
+/// `Highest rate with p99 < 1 ms`.
+pub(super) fn sought(row: &KneeRow<'_>) -> String {
+    format!("Highest rate with {}", condition(row.baseline))
 }
 
 /// For a terminal: environment first, then each target's cells.
@@ -60,24 +119,12 @@ pub fn text(comparison: &Comparison<'_>, style: &Style) -> String {
     }
     for other in &comparison.others {
         page.heading(&format!("{} against {}", other.subject.name, comparison.baseline.name));
-        let mut table = terminal::Table::new(&[
-            ("cell", Align::Left),
-            ("baseline", Align::Right),
-            ("this", Align::Right),
-            ("ratio", Align::Right),
-            ("verdict", Align::Left),
-            ("95 % interval", Align::Right),
-        ]);
+        put_knees(&mut page, &other.knees, style);
+        let mut table = table();
         let cells: Vec<&Cell> = other.rows.iter().map(|row| row.baseline).collect();
         for (row, name) in other.rows.iter().zip(words::distinct_names(&cells, style)) {
-            let paint = row.ratio.map_or(Paint::Faint, |ratio| paint(ratio.verdict));
-            let verdict = row.verdict().unwrap_or_else(|| "-".to_owned());
-            let ratio = row.ratio.map_or_else(|| "-".to_owned(), |ratio| three(ratio.ratio));
-            let plain = [name, rate(row.baseline), rate(row.other), ratio];
-            let mut fields: Vec<_> = plain.into_iter().map(|text| (text, Paint::Plain)).collect();
-            fields.push((verdict, paint));
-            fields.push((interval(row.ratio), Paint::Plain));
-            table.painted_row(fields);
+            let rates = [row.baseline, row.other].map(words::headline);
+            put(&mut table, name, rates, row.ratio, row.verdict());
         }
         page.table(&table);
         page.gap();

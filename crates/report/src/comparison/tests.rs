@@ -5,7 +5,7 @@ use crate::terminal::{
     Style,
     tests::{cell, example},
 };
-use record::Pass;
+use record::{Knee, KneeOutcome, Pass};
 
 /// A cell with these passes, each known within 1 %.
 fn measured(name: &str, op: &str, depth: u32, rates: &[f64]) -> Cell {
@@ -321,4 +321,76 @@ fn a_long_command_goes_on_as_a_shell_wants_it() {
     let joined = text.replace("\\\n", " ");
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(words(&joined), words(&command));
+}
+
+/// A run that sought the highest rate of a cell: it leaves the closed loop and the rates it tried.
+fn searched(id: &str, limit_ns: u64, iops: Option<f64>, ci95: Option<[f64; 2]>) -> Record {
+    let probe = |rate: f64| {
+        let mut cell = measured("reads@100", "read", 32, &[rate]);
+        cell.name = format!("reads@{rate}");
+        cell.coordinates.insert("rate".to_owned(), rate.into());
+        cell
+    };
+    let rate = iops.unwrap_or(1.0);
+    let cells = vec![measured("reads", "read", 32, &[500.0; 3]), probe(rate), probe(rate * 1.1)];
+    let knee = Knee {
+        target: 0,
+        cell: "reads".to_owned(),
+        condition: format!("p99<{limit_ns}ns"),
+        percent: Some(99.0),
+        limit_ns,
+        closed_loop_iops: Some(500.0),
+        outcome: Some(KneeOutcome::Latency),
+        iops,
+        iops_ci95: ci95,
+        probes: Vec::new(),
+    };
+    Record { knees: vec![knee], ..record(id, cells) }
+}
+
+/// Two searches were compared by their closed loops alone, which both drives do alike, and every
+/// rate that was tried on the way was listed as missing on the other side.
+#[test]
+fn searches_are_compared_by_the_rates_that_they_found() {
+    let ours = searched("aaaaaaaa", 1_000_000, Some(300.0), Some([295.0, 305.0]));
+    let faster = searched("bbbbbbbb", 1_000_000, Some(400.0), Some([390.0, 410.0]));
+    let none = searched("cccccccc", 1_000_000, None, None);
+    let other_limit = searched("dddddddd", 2_000_000, Some(400.0), Some([390.0, 410.0]));
+    let near = searched("eeeeeeee", 1_000_000, Some(301.0), Some([280.0, 320.0]));
+    let all = [&ours, &faster, &none, &other_limit, &near];
+    let runs = runs(&all);
+    let comparison = compare(&runs).expect("a cell in common");
+    let [faster, none, other_limit, near] = &comparison.others[..] else { panic!("four") };
+    for other in &comparison.others {
+        assert_eq!(other.rows.len(), 1, "the closed loop");
+        assert!(other.only_in_baseline.is_empty() && other.only_in_other.is_empty());
+    }
+    let found = faster.knees[0].ratio.expect("both found a rate");
+    assert_eq!(found.verdict, PairedVerdict::Faster);
+    assert!((found.ratio - 4.0 / 3.0).abs() < 1e-9);
+    let [low, high] = found.ci95.expect("both have an interval");
+    assert!((low - 390.0 / 305.0).abs() < 1e-9 && (high - 410.0 / 295.0).abs() < 1e-9);
+    assert!(none.knees[0].ratio.is_none());
+    assert_eq!(other_limit.knees.len(), 0);
+    assert_eq!(near.knees[0].ratio.map(|it| it.verdict), Some(PairedVerdict::Undecided));
+    assert_eq!(
+        (comparison.count(PairedVerdict::Faster), comparison.count(PairedVerdict::Same)),
+        (1, 4)
+    );
+    let text = text(&comparison, &Style::PLAIN);
+    assert!(text.contains("Highest rate with p99 < 1 ms:"), "{text}");
+    assert!(text.contains("none"), "{text}");
+    let json = document(&comparison);
+    assert_eq!(json["others"][0]["knees"][0]["verdict"], "faster");
+    assert_eq!(json["others"][1]["knees"][0]["iops"], serde_json::Value::Null);
+}
+
+/// The history showed of a search the first rate that it had tried, half of what the drive does.
+#[test]
+fn a_search_is_known_by_the_rate_that_it_found() {
+    let found = searched("aaaaaaaa", 1_000_000, Some(300.0), None).summary();
+    assert_eq!(found.headline.len(), 1);
+    assert_eq!(crate::brief::headline(&found), "random read 4 KiB 300 IOPS at p99<1000000ns");
+    let nothing = searched("aaaaaaaa", 1_000_000, None, None).summary();
+    assert_eq!(crate::brief::headline(&nothing), "random read 4 KiB 500 IOPS");
 }

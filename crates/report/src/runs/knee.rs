@@ -23,15 +23,11 @@ pub(crate) fn curve<'c>(knee: &Knee, cells: &[&'c Cell]) -> Vec<(f64, &'c Cell)>
 }
 
 /// Subjects without the cells at rates that were tried on the way: they are points of the curve.
-pub(super) fn without_probes<'r>(subjects: &[Subject<'r>]) -> Vec<Subject<'r>> {
+pub(crate) fn without_probes<'r>(subjects: &[Subject<'r>]) -> Vec<Subject<'r>> {
     let mut subjects = subjects.to_vec();
     for subject in &mut subjects {
-        let knees = &subject.record.knees;
-        let is_probe = |cell: &Cell| {
-            let base = cell.name.rsplit_once('@').map(|(base, _)| base);
-            base.is_some_and(|base| knees.iter().any(|knee| knee.cell == base))
-        };
-        subject.cells.retain(|cell| !is_probe(cell));
+        let record = subject.record;
+        subject.cells.retain(|cell| !record.is_probe(cell));
     }
     subjects
 }
