@@ -9,6 +9,7 @@
 use crate::{cli::ServeArguments, interrupt, output};
 use ::serve::{
     ServingError, StartError,
+    control::Control,
     metrics::{Door, Reach},
     pid_file::PidFile,
     ready::Starter,
@@ -91,7 +92,9 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
         cut: &cut,
         clock,
     };
-    let supervision = Supervision { starter, door: door(arguments)?, pid_file };
+    let control = arguments.control.as_deref().map(Control::start).transpose();
+    let control = control.context("--control")?;
+    let supervision = Supervision { starter, door: door(arguments)?, control, pid_file };
     let served = serving::serve(&order, front, served, supervision, &Terminal::new(arguments));
     served.map_err(in_words)?;
     Ok(ExitCode::SUCCESS)

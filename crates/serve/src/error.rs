@@ -32,6 +32,9 @@ pub enum StartError {
         /// As it was named.
         address: SocketAddr,
     },
+    /// Whoever reaches a control may cut the power: no network leads to it.
+    #[error("a control is a Unix socket: name unix:PATH")]
+    NotLocal,
     /// A system call failed.
     #[error("{what}")]
     Io {

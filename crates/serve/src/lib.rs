@@ -12,6 +12,7 @@
 //!   ready      systemd's protocol and a line on a descriptor
 //!   pid_file   the process's number in a file, as long as it lives
 //!   metrics    requests, latencies and the volume's state, as OpenMetrics text over HTTP
+//!   control    power cuts and what they could take, asked for line by line
 //!   floor      what the way to a client adds to a request
 //! ```
 //!
@@ -20,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod below;
+pub mod control;
 #[cfg(feature = "ublk")]
 mod disk;
 mod error;

@@ -1,6 +1,7 @@
 //! Serving NBD clients.
 
 use crate::{
+    control::{Control, refusal},
     error::ServingError,
     floor,
     session::{Audience, Order, Session, is_set, tell},
@@ -36,10 +37,15 @@ pub(crate) fn serve(
     let uri = words::uri(listener.address(), &session.export.name);
     session.tell(&ServerEvent::Ready { address: uri.clone() }, &text)?;
     session.starter.ready(&uri)?;
-    let server = Server::new(engine, session.export.clone(), listener, Options::default());
+    let mut server = Server::new(engine, session.export.clone(), listener, Options::default());
+    let mut control = session.control.take();
+    if let Some(control) = &control {
+        server.wake_by(control.waker()?);
+    }
     let audience = session.audience;
     let mut turn = |engine: &ServedEngine, traffic: &Traffic| session.turn(engine, traffic);
-    let mut server = serve_until_stopped(order, audience, server, &mut turn)?;
+    let served = serve_until_stopped(order, audience, server, &mut turn, control.as_mut());
+    let mut server = served?;
     session.starter.stopping();
     let outcome = server.finish();
     audience.clear();
@@ -70,19 +76,38 @@ fn serve_until_stopped(
     audience: &dyn Audience,
     mut server: Server<ServedEngine>,
     turn: &mut impl FnMut(&ServedEngine, &Traffic),
+    mut control: Option<&mut Control>,
 ) -> Result<Server<ServedEngine>, ServingError> {
     let mut seed = order.power_cut;
     loop {
-        server.serve_until(|| is_set(order.stop) || is_set(order.cut), &mut *turn)?;
-        let Some(drawn) = seed.filter(|_| is_set(order.cut) && !is_set(order.stop)) else {
+        let asked = control.as_deref();
+        let is_cut = || is_set(order.cut) || asked.is_some_and(Control::wants_cut);
+        let mut watch = |engine: &ServedEngine, traffic: &Traffic| {
+            turn(engine, traffic);
+            if let Some(control) = asked {
+                control.turn(|| engine.sectors_at_risk(), traffic.connections);
+            }
+        };
+        server.serve_until(|| is_set(order.stop) || is_cut(), &mut watch)?;
+        let Some(drawn) = seed.filter(|_| is_cut() && !is_set(order.stop)) else {
             return Ok(server);
         };
         order.cut.store(false, Ordering::Relaxed);
-        server = server.power_cycle(|engine| {
+        let mut line = String::new();
+        let back = server.power_cycle(|engine| {
             let (engine, loss) = power_cycle(engine, order.target, drawn)?;
-            tell(audience, &event_of(&loss), &words::cut(&loss))?;
+            let event = event_of(&loss);
+            line = event.line();
+            tell(audience, &event, &words::cut(&loss))?;
             Ok::<_, ServingError>(engine)
-        })?;
+        });
+        if let (Err(error), Some(control)) = (&back, &mut control) {
+            control.was_cut(refusal(&error.to_string()));
+        }
+        server = back?;
+        if let Some(control) = &mut control {
+            control.was_cut(line);
+        }
         seed = Some(drawn.wrapping_add(1));
     }
 }

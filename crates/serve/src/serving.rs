@@ -9,6 +9,7 @@
 
 use crate::{
     below::Below,
+    control::Control,
     error::ServingError,
     metrics::{Door, Metrics},
     network,
@@ -41,6 +42,8 @@ pub struct Supervision {
     pub starter: Starter,
     /// Where metrics are told.
     pub door: Option<Door>,
+    /// Where power cuts of modelled drives are asked for.
+    pub control: Option<Control>,
     /// Has the process's number until the target is stopped.
     pub pid_file: Option<PidFile>,
 }
@@ -65,7 +68,7 @@ pub fn serve(
 ) -> Result<(), ServingError> {
     let export = export(&served, order);
     let Served { mut engine, hold, .. } = served;
-    let Supervision { starter, door, pid_file } = supervision;
+    let Supervision { starter, door, control, pid_file } = supervision;
     if order.restart == Restart::GoesOn {
         engine.survive_kills()?;
     }
@@ -80,6 +83,7 @@ pub fn serve(
         status: Status::default(),
         metrics: door.map(|door| Metrics::start(door, &engine)).transpose()?,
         below: Below::of(order.target),
+        control,
     };
     for said in session.below.conditions().iter().filter_map(words::condition) {
         audience.note(&format!("{}: {said}", order.name));

@@ -149,6 +149,12 @@ pub struct ServeArguments {
           value_parser = flushes)]
     pub flushes: Flushes,
 
+    /// For tests, with --power-cut: take `cut` and `status` at unix:PATH
+    ///
+    /// A line asks, a line of JSON answers: for a test harness that cuts at a moment of its own.
+    #[arg(long, value_name = "ADDRESS", requires = "power_cut", hide_short_help = true)]
+    pub control: Option<OsString>,
+
     /// Of models: let their time pass N times slower
     ///
     /// Every answer takes N times as long, so that what client, kernel and this machine add is a

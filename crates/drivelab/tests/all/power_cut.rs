@@ -4,10 +4,20 @@
 use crate::common;
 use crate::nbd_client;
 
-use common::{Bench, serving::Serving};
+use common::{
+    Bench,
+    serving::{Serving, has},
+};
 use nbd_client::{Client, FLUSH, READ, Replies, WRITE};
 use record::ServerEvent;
-use std::io::Read;
+use serde_json::Value;
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    os::unix::net::UnixStream,
+    path::{Path, PathBuf},
+    process::Command,
+    time::{Duration, Instant},
+};
 
 const PIECE_BYTES: u32 = 64 << 10;
 /// Pieces that a flush covers, and as many that none does.
@@ -117,4 +127,124 @@ fn the_power_of_what_is_no_model_cannot_be_cut() {
     let nbd = format!("unix:{}", bench.path("s").display());
     let words = ["serve", "memory:1M", "--nbd", &nbd, "--power-cut", "1"];
     bench.drivelab_without_store(words).done().refused(&["model:STACK", "--volatile-cache"]);
+}
+
+/// A harness that cuts by itself: its connection to the control, and what it is answered.
+struct Power {
+    lines: BufReader<UnixStream>,
+}
+
+impl Power {
+    fn new(path: &Path) -> Self {
+        Self { lines: BufReader::new(UnixStream::connect(path).expect("it listens")) }
+    }
+
+    fn ask(&mut self, line: &str) -> Value {
+        writeln!(self.lines.get_mut(), "{line}").expect("it listens");
+        let mut answer = String::new();
+        self.lines.read_line(&mut answer).expect("an answer");
+        serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{answer:?}: {error}"))
+    }
+}
+
+fn controlled(bench: &Bench, stack: &str) -> (Serving, PathBuf) {
+    let at = bench.path("power.sock");
+    let word = format!("unix:{}", at.display());
+    let target = format!("model:{stack}");
+    (Serving::start(bench, &[&target, "--power-cut", "7", "--control", &word]), at)
+}
+
+#[test]
+fn a_harness_cuts_at_its_own_moment_and_knows_what_is_at_risk() {
+    let bench = Bench::new();
+    for stack in ["intel-x25e-32:capacity=256M", "intel-x25e-32:capacity=256M/flash"] {
+        let (server, at) = controlled(&bench, stack);
+        let mut power = Power::new(&at);
+        assert_eq!(power.ask("status")["sectors_at_risk"], 0);
+        let mut client = Client::connect(&server.socket, Replies::Simple);
+        write(&mut client, 1, 0..PIECES);
+        let cookie = client.send(0, FLUSH, 0, 0, &[]);
+        client.reply_to(cookie);
+        write(&mut client, 1, PIECES..2 * PIECES);
+        let status = power.ask("status");
+        assert_eq!((&status["clients"], &status["cuts"]), (&1.into(), &0.into()));
+        // What a managed volume gathers in its own memory has not been sent to the drive.
+        let is_plain = !stack.contains("flash");
+        assert_eq!(status["sectors_at_risk"].as_u64() > Some(0), is_plain, "{stack}: {status}");
+        assert!(power.ask("cutt")["error"].as_str().expect("a sentence").contains("`cut`"));
+        let cut = power.ask("cut");
+        assert_eq!(cut["event"], "power_cut");
+        assert_eq!(cut["sectors_at_risk"], status["sectors_at_risk"], "nothing was written since");
+        assert_eq!(client.stream.read(&mut [0; 16]).unwrap_or(0), 0, "nobody is answered");
+        let mut client = Client::connect(&server.socket, Replies::Simple);
+        assert_eq!(intact(&mut client, 1, 0..PIECES), PIECES, "{stack}");
+        assert!(intact(&mut client, 1, PIECES..2 * PIECES) < PIECES, "{stack}");
+        client.leave();
+        // A signal cuts as before, and counts.
+        server.signal("USR1");
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while power.ask("status")["cuts"] != 2 {
+            assert!(Instant::now() < deadline, "the signal cuts");
+        }
+        // Another harness has its turn when this one goes, and a long line ends its own.
+        drop(power);
+        let mut power = Power::new(&at);
+        assert!(power.ask(&"x".repeat(1000))["error"].is_string());
+        let said = server.stop().stdout;
+        assert_eq!(said.matches("the power was cut: ").count(), 2, "{said}");
+        assert!(!at.exists(), "its socket goes with it");
+    }
+}
+
+/// The examples of docs/reference/power-cut.md, as a reader saves them.
+#[test]
+fn the_documents_harnesses_cut() {
+    let page = include_str!("../../../../docs/reference/power-cut.md");
+    let example = |name: &str| {
+        let (_, from) = page.split_once(&format!("<!-- file: {name} -->\n")).expect("an example");
+        let (_, text) = from.split_once('\n').expect("a fence");
+        text.split_once("\n```").expect("a fence").0.to_owned() + "\n"
+    };
+    let bench = Bench::new();
+    let (server, at) = controlled(&bench, "intel-x25e-32:capacity=256M");
+    for (program, needs, name) in
+        [("sh", "socat", "cut.sh"), ("python3", "python3", "cut.py"), ("go", "go", "cut.go")]
+    {
+        if !has(&[needs]) {
+            // Go is large, and no test machine has to have it.
+            if needs != "go" {
+                common::skip(needs);
+            }
+            continue;
+        }
+        let path = bench.file(name, example(name));
+        let mut client = Client::connect(&server.socket, Replies::Simple);
+        write(&mut client, 1, 0..PIECES);
+        let mut words = vec![path.into_os_string(), at.clone().into_os_string()];
+        if program == "go" {
+            words.insert(0, "run".into());
+        }
+        let done = Command::new(program).args(&words).output().expect("it is there");
+        let said = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.success(), "{name}: {said}{}", String::from_utf8_lossy(&done.stderr));
+        assert!(said.contains("sectors"), "{name}: {said}");
+    }
+}
+
+#[test]
+fn a_control_is_refused_where_it_cannot_be() {
+    let bench = Bench::new();
+    let nbd = format!("unix:{}", bench.path("s").display());
+    let refused = |words: &[&str], said: &[&str]| {
+        let head = ["serve", "model:nvme-plp", "--nbd", &nbd];
+        let all = head.iter().chain(words).copied();
+        bench.drivelab_without_store(all).done().refused(said);
+    };
+    refused(&["--control", "unix:x"], &["--power-cut"]);
+    refused(&["--power-cut", "1", "--control", "tcp:127.0.0.1:1"], &["--control", "unix:PATH"]);
+    refused(&["--power-cut", "1", "--control", "x"], &["--control", "unix:PATH"]);
+    bench.file("taken", "");
+    let taken = format!("unix:{}", bench.path("taken").display());
+    refused(&["--power-cut", "1", "--control", &taken], &["--control", "no socket"]);
+    assert!(!bench.path("s").exists());
 }

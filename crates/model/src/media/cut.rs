@@ -97,6 +97,11 @@ impl Media {
         Loss { sectors_at_risk, sectors_changed, survivors }
     }
 
+    /// How many sectors have a version beside the one on the medium: a power cut could take them.
+    pub fn sectors_at_risk(&self) -> u64 {
+        self.candidates().len() as u64
+    }
+
     /// In how many ways a power cut could go now; `u64::MAX` for more than that. At
     /// [`Grain::Sector`] each leaves another state.
     pub fn ways_to_cut(&self, grain: Grain) -> u64 {

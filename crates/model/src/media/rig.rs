@@ -148,6 +148,11 @@ impl<M: Machine> Rig<M> {
         self.bays.into_iter().map(|bay| (bay.media, bay.faults)).unzip()
     }
 
+    /// How many sectors of all drives a power cut could take now.
+    pub fn sectors_at_risk(&self) -> u64 {
+        self.bays.iter().map(|bay| bay.media.sectors_at_risk()).sum()
+    }
+
     /// The power of all drives goes at `now`; of each medium a state that the seed draws stays (see
     /// [`Media::power_cut`]). What is in flight is answered with [`IoError::Offline`], in the order it was
     /// submitted, and so is all that comes later. Says what all media lost.

@@ -37,10 +37,11 @@ use outgoing::Sent;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::CWD,
+    io::read,
 };
 use service::Service;
 use std::{
-    os::fd::AsFd,
+    os::fd::{AsFd, OwnedFd},
     sync::atomic::{AtomicBool, Ordering},
     time::{self, Duration},
 };
@@ -55,8 +56,8 @@ const AT_ONCE_NS: u64 = 1_000;
 /// fio at depth 32 over memory, 4 KiB random reads, median of five on two busy cores, had 59
 /// thousand a second without a limit and 66 to 71 thousand with 8 or 4.
 const BEGUN_A_TURN_MAX: u32 = 8;
-/// Listener, engine, connections, and one that is disconnected.
-const POLLED_MAX: usize = CONNECTIONS_MAX + 3;
+/// Listener, engine, waker, connections, and one that is disconnected.
+const POLLED_MAX: usize = CONNECTIONS_MAX + 4;
 
 /// A server of one export.
 ///
@@ -80,6 +81,8 @@ pub struct Server<E> {
     work_pending: bool,
     /// Until then nobody is accepted: the system had no descriptor to spare.
     accept_paused_until: Option<time::Instant>,
+    /// Ends the sleep when it is readable: an eventfd that does not block.
+    waker: Option<OwnedFd>,
 }
 
 impl<E: Engine> Server<E> {
@@ -104,7 +107,14 @@ impl<E: Engine> Server<E> {
             first: 0,
             work_pending: false,
             accept_paused_until: None,
+            waker: None,
         }
+    }
+
+    /// From now on a turn begins at once when `waker` is readable, an eventfd that does not block:
+    /// somebody wants to be seen by what looks on.
+    pub fn wake_by(&mut self, waker: OwnedFd) {
+        self.waker = Some(waker);
     }
 
     /// Serves until `stop` is set, which is seen within a tenth of a second. Then accepts nobody,
@@ -166,12 +176,13 @@ impl<E: Engine> Server<E> {
     /// # Panics
     /// As [`new`](Self::new), or when serving has ended.
     pub fn power_cycle<X>(self, restart: impl FnOnce(E) -> Result<E, X>) -> Result<Self, X> {
-        let Self { service, export, options, listener, connections, .. } = self;
+        let Self { service, export, options, listener, connections, waker, .. } = self;
         drop(connections);
         let traffic = Traffic { connections: 0, ..service.traffic };
         let engine = restart(service.engine)?;
         let mut server = Self::new(engine, export, listener.expect("it serves"), options);
         server.service.traffic = traffic;
+        server.waker = waker;
         Ok(server)
     }
 
@@ -255,6 +266,11 @@ impl<E: Engine> Server<E> {
             match who {
                 Wanted::Nothing => break,
                 Wanted::Listener if !flags.is_empty() => self.accept(),
+                Wanted::Waker if !flags.is_empty() => {
+                    let waker = self.waker.as_ref().expect("it was polled");
+                    // How often it was woken makes no difference.
+                    let _ = read(waker, &mut [0; 8]);
+                }
                 Wanted::Connection(number) if flags.intersects(!PollFlags::OUT) => {
                     let connection = self.connections[usize::from(number)].as_mut();
                     let connection = connection.expect("it was polled");
@@ -288,6 +304,9 @@ impl<E: Engine> Server<E> {
         // Also when nobody waits for it: a volume that cleans itself must hear of what it read.
         if let Some(wakeup) = self.service.engine.poll_fd() {
             want(Wanted::Engine, wakeup, PollFlags::IN);
+        }
+        if let Some(waker) = &self.waker {
+            want(Wanted::Waker, waker.as_fd(), PollFlags::IN);
         }
         for (number, connection) in (0..).zip(&self.connections) {
             let Some((connection, socket)) =
@@ -516,5 +535,6 @@ enum Wanted {
     Nothing,
     Listener,
     Engine,
+    Waker,
     Connection(u16),
 }

@@ -139,6 +139,14 @@ impl ServedEngine {
         }
     }
 
+    /// How many sectors of modelled drives a power cut could take now.
+    pub fn sectors_at_risk(&self) -> u64 {
+        match self {
+            Self::Modelled(opened) => opened.inner.sectors_at_risk(),
+            Self::Plain(_) | Self::Managed(_) => 0,
+        }
+    }
+
     /// How the managed volume stands, if it is one.
     pub fn standing(&self) -> Option<record::ManagedFlash> {
         self.volume().and_then(crate::stack::standing)

@@ -40,6 +40,11 @@ impl Bench {
         Self(Rc::new(RefCell::new(Rig::new(drives, media))))
     }
 
+    /// How many sectors a power cut could take now.
+    pub fn sectors_at_risk(&self) -> u64 {
+        self.0.borrow().sectors_at_risk()
+    }
+
     /// The power of all drives goes: what their media hold then, and what was lost. Of what no
     /// flush covered `seed` draws for each write, as likely one as the other, whether it is lost,
     /// torn or there: what is said to be durable and is not does not get away by luck.

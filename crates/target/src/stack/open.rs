@@ -154,6 +154,15 @@ impl Opened {
         }
     }
 
+    /// How many sectors of a served stack's drives a power cut could take now; none of a stack that
+    /// is measured.
+    pub fn sectors_at_risk(&self) -> u64 {
+        match &self.reach {
+            Reach::Served(bench) => bench.sectors_at_risk(),
+            Reach::Measured(_) => 0,
+        }
+    }
+
     /// The power of a served stack goes: whatever it was about is forgotten. Gives what the drives'
     /// media hold then, as `seed` draws it, and what was lost.
     ///

@@ -1,0 +1,237 @@
+//! The power of modelled drives in the hand of a test harness: a line asks, a line answers.
+//!
+//! ```text
+//!   a thread of its own   line -> Ask -> wakes the server, waits -> line of JSON
+//!   the server's thread   after each turn: a status, if one is wanted; a cut, if one is wanted
+//! ```
+//!
+//! docs/reference/power-cut.md has the lines.
+
+use crate::error::{InWords, StartError};
+use nbd::{Address, Listener};
+use rustix::{
+    event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll},
+    io::{Errno, ioctl_fionbio, read, write},
+};
+use std::{
+    ffi::OsStr,
+    io,
+    os::fd::{AsFd, OwnedFd},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+/// How often the thread looks whether it is to end.
+const GLANCE: Duration = Duration::from_millis(100);
+/// Longest line, in bytes: no question is longer than a word.
+const LINE_BYTES_MAX: usize = 256;
+
+/// What a line asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ask {
+    /// How many sectors a power cut could take now.
+    Status,
+    /// The power is to be cut.
+    Cut,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    ask: Option<Ask>,
+    answer: Option<String>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    slot: Mutex<Slot>,
+    answered: Condvar,
+    /// Something is asked for, so that the server need not take the lock in every turn.
+    is_asked: AtomicBool,
+    stop: AtomicBool,
+    /// Ends the server's sleep.
+    waker: OwnedFd,
+}
+
+/// Where the power is asked for. Dropping it ends that.
+#[derive(Debug)]
+pub struct Control {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    cuts: u64,
+}
+
+impl Control {
+    /// Listens at `word`, `unix:PATH`, and answers from then on.
+    ///
+    /// # Errors
+    /// A sentence with the cure: no such address, taken, no thread.
+    pub fn start(word: &OsStr) -> Result<Self, StartError> {
+        let address = Address::of_word(word)?;
+        let Address::Unix(path) = &address else { return Err(StartError::NotLocal) };
+        host::missing::refuse_in_kernels_place(path)?;
+        let listener = Listener::bind(&address)?;
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let waker = eventfd(0, flags).map_err(io::Error::from);
+        let shared = Arc::new(Shared {
+            slot: Mutex::default(),
+            answered: Condvar::new(),
+            is_asked: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+            waker: waker.in_words(|| "no descriptor for --control".to_owned())?,
+        });
+        let asked = Arc::clone(&shared);
+        let listen = move || {
+            while !asked.stop.load(Ordering::Relaxed) {
+                if !is_readable(&listener) {
+                    continue;
+                }
+                match listener.accept() {
+                    // A client that goes away is its own affair.
+                    Ok(Some(client)) => drop(asked.serve(&client)),
+                    Ok(None) => {}
+                    // Such as no descriptor left for this process, which passes.
+                    Err(_) => thread::sleep(GLANCE),
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("control".to_owned()).spawn(listen);
+        let thread = Some(thread.in_words(|| "no thread for the control".to_owned())?);
+        Ok(Self { shared, thread, cuts: 0 })
+    }
+
+    /// A descriptor that is readable when something is asked for.
+    ///
+    /// # Errors
+    /// The system has no descriptor left.
+    pub(crate) fn waker(&self) -> Result<OwnedFd, StartError> {
+        let copy = self.shared.waker.try_clone();
+        copy.in_words(|| "no descriptor for --control".to_owned())
+    }
+
+    /// Whether the power is to be cut.
+    pub(crate) fn wants_cut(&self) -> bool {
+        self.asked() == Some(Ask::Cut)
+    }
+
+    /// Answers a question after the server's turn.
+    pub(crate) fn turn(&self, sectors_at_risk: impl FnOnce() -> u64, clients: u64) {
+        if self.asked() == Some(Ask::Status) {
+            let (sectors, cuts) = (sectors_at_risk(), self.cuts);
+            self.answer(format!(
+                "{{\"sectors_at_risk\":{sectors},\"clients\":{clients},\"cuts\":{cuts}}}\n"
+            ));
+        }
+    }
+
+    /// The power was cut and is back, whoever asked for it; `line` says what it did.
+    pub(crate) fn was_cut(&mut self, line: String) {
+        self.cuts += 1;
+        if self.wants_cut() {
+            self.answer(line);
+        }
+    }
+
+    fn asked(&self) -> Option<Ask> {
+        match self.shared.is_asked.load(Ordering::Acquire) {
+            true => self.shared.lock().ask,
+            false => None,
+        }
+    }
+
+    fn answer(&self, line: String) {
+        let mut slot = self.shared.lock();
+        slot.ask = None;
+        slot.answer = Some(line);
+        self.shared.is_asked.store(false, Ordering::Release);
+        self.shared.answered.notify_all();
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        self.shared.answered.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // If it panicked it has said so; its listener is gone either way.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Slot> {
+        self.slot.lock().expect("nobody panics with it")
+    }
+
+    /// Answers line by line until the client goes or the server ends.
+    fn serve(&self, client: &OwnedFd) -> Result<(), Errno> {
+        ioctl_fionbio(client, false)?;
+        let (mut held, mut piece) = (Vec::new(), [0; LINE_BYTES_MAX]);
+        while !self.stop.load(Ordering::Relaxed) {
+            if !is_readable(client) {
+                continue;
+            }
+            let bytes = read(client, &mut piece)?;
+            if bytes == 0 {
+                return Ok(());
+            }
+            held.extend_from_slice(&piece[..bytes]);
+            while let Some(end) = held.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = held.drain(..=end).collect();
+                let Some(answer) = self.answer_to(&line) else { return Ok(()) };
+                put(client, answer.as_bytes())?;
+            }
+            if held.len() > LINE_BYTES_MAX {
+                return put(client, refusal("the line is too long").as_bytes());
+            }
+        }
+        Ok(())
+    }
+
+    /// None where the server has ended.
+    fn answer_to(&self, line: &[u8]) -> Option<String> {
+        match line.trim_ascii() {
+            b"status" => self.ask(Ask::Status),
+            b"cut" => self.ask(Ask::Cut),
+            _ => Some(refusal("a line is `status` or `cut`")),
+        }
+    }
+
+    fn ask(&self, ask: Ask) -> Option<String> {
+        let mut slot = self.lock();
+        *slot = Slot { ask: Some(ask), answer: None };
+        self.is_asked.store(true, Ordering::Release);
+        // Full it is readable all the more.
+        let _ = write(&self.waker, &1_u64.to_ne_bytes());
+        while slot.answer.is_none() && !self.stop.load(Ordering::Relaxed) {
+            let waited = self.answered.wait_timeout(slot, GLANCE);
+            slot = waited.expect("nobody panics with it").0;
+        }
+        slot.answer.take()
+    }
+}
+
+/// A line for who asked for what there is not.
+pub(crate) fn refusal(why: &str) -> String {
+    // Debug's escapes are JSON's for all that stands in a sentence.
+    format!("{{\"error\":{why:?}}}\n")
+}
+
+fn put(client: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {
+    while !bytes.is_empty() {
+        let written = write(client, bytes)?;
+        bytes = &bytes[written..];
+    }
+    Ok(())
+}
+
+/// Waits a little for something to come.
+fn is_readable(from: &impl AsFd) -> bool {
+    let glance = Timespec::try_from(GLANCE).expect("a fraction of a second");
+    let mut waiting = [PollFd::new(from, PollFlags::IN)];
+    poll(&mut waiting, Some(&glance)).is_ok_and(|heard| heard > 0)
+}
