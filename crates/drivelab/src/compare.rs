@@ -7,7 +7,7 @@ use crate::{
 };
 use anyhow::Result;
 use record::Record;
-use report::{comparison, runs::Run};
+use report::{comparison, power_cuts, runs::Run};
 use std::process::ExitCode;
 
 /// Prints what differs around the runs, and the ratio of every cell that they have in common.
@@ -17,6 +17,15 @@ pub fn compare(arguments: &CompareArguments) -> Result<ExitCode> {
     store.close_orphans()?;
     let records: Vec<Record> =
         arguments.runs.iter().map(|run| Ok(store.resolve(run)?)).collect::<Result<_>>()?;
+    if let Some(cuts) = power_cuts::compare(&records) {
+        let cuts = cuts?;
+        let text = match arguments.json {
+            true => serde_json::to_string_pretty(&cuts.document())? + "\n",
+            false => cuts.text(&output::style()),
+        };
+        output::print(&text)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let prices = prices::of(&Named::all(&arguments.runs, &records), &arguments.price)?;
     let runs: Vec<Run<'_>> =
         records.iter().zip(prices).map(|(record, prices)| Run { record, prices }).collect();

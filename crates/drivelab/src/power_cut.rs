@@ -1,58 +1,128 @@
 //! `drivelab power-cut`: promises under power cuts.
 //!
 //! ```text
-//!   arguments -> PowerCutOrder
+//!   arguments | --resume RUN -> PowerCutOrder
 //!   powercut::check, powercut::rounds     crates/powercut
-//!   -> a line a round, the verdict, JSON
+//!   -> a run in the history after every round
+//!   -> a line a round, the verdict        report::power_cuts
 //! ```
 
 pub mod arguments;
 
-use crate::{interrupt, matrix::caller, output, restore};
-use anyhow::{Error, Result, anyhow, bail};
+use crate::{cli, interrupt, matrix::caller, output, restore, run::measured_by};
+use anyhow::{Context, Error, Result, anyhow, bail};
 use arguments::{CaseArguments, Phase, PowerCutArguments};
-use matrix::{MatrixError, RefusalKind};
-use powercut::{Audience, PowerCutError, RoundResult, cases, page};
+use clap::Parser;
+use engine::Clock;
+use lab::target::Time;
+use matrix::{MatrixError, RefusalKind, TestDevice};
+use powercut::{Audience, PowerCutError, PowerCutOrder, cases};
+use record::{PowerCuts, Record, State, Store};
+use report::power_cuts;
 use std::{io, path::Path, process::ExitCode};
 
-/// Cuts, and says what was kept.
+/// Cuts, keeps what was found, and says what the program kept.
 pub fn power_cut(arguments: &PowerCutArguments) -> Result<ExitCode> {
-    let order = arguments.to_order()?;
+    let Some(named) = &arguments.resume else {
+        let order = arguments.to_order()?;
+        return carry_out(arguments, &order, None);
+    };
+    let record = crate::store::open_here(arguments.store.as_deref())?.resolve(named)?;
+    let id = &record.id;
+    if record.power_cuts.as_ref().with_context(|| other(&record))?.next().is_none() {
+        bail!("run {id} has all its rounds: `drivelab show {id}`");
+    }
+    // What was ordered is what was typed then.
+    let typed = cli::Cli::try_parse_from(&record.command_line);
+    let Ok(cli::Cli { verb: cli::Verb::PowerCut(earlier) }) = typed else {
+        bail!("run {id} was ordered in words that this drivelab does not know: cut anew");
+    };
+    let order = earlier.to_order()?;
+    carry_out(arguments, &order, Some(record))
+}
+
+/// What is resumed elsewhere.
+fn other(record: &Record) -> String {
+    let Record { id, method, .. } = record;
+    format!("run {id} is of the method {}: `drivelab run --resume {id}`", method.name)
+}
+
+fn carry_out(
+    arguments: &PowerCutArguments,
+    order: &PowerCutOrder,
+    earlier: Option<Record>,
+) -> Result<ExitCode> {
     output::check_json(arguments.json.as_deref())?;
     let caller = caller()?;
-    powercut::check(&order, &caller).map_err(in_words)?;
+    powercut::check(order, &caller).map_err(in_words)?;
+    let mut store = crate::store::open_here(arguments.store.as_deref())?;
+    run::clean_up(&mut store, &mut |left| output::talk!("drivelab: {left}"))?;
+    let mut record = match earlier {
+        Some(record) => record,
+        None => opened(arguments, order, &store)?,
+    };
     let stop = interrupt::flag()?;
     if let Some(sentence) = restore::left_behind() {
         output::talk!("drivelab: {sentence}");
     }
+    let (state, error) = (State::Running, None);
+    (record.state, record.error, record.finished) = (state, error, None);
+    store.save(&record)?;
     let to_stdout = arguments.json.as_deref() == Some(Path::new("-"));
-    let mut told = Told { shows: !arguments.quiet && !to_stdout, verbose: arguments.verbose };
-    if told.shows {
-        output::print(&page::head(&order))?;
+    let shows = !arguments.quiet && !to_stdout;
+    let mut cuts = record.power_cuts.clone().expect("a run of power cuts");
+    if shows {
+        output::print(&power_cuts::head(&record, &cuts))?;
+        output::print(&format!("run {}\n{}", record.id, power_cuts::heads()))?;
     }
-    let (outcome, ended) = powercut::rounds(&order, &caller, &mut told, &stop);
+    let mut told = Told { shows, verbose: arguments.verbose, record: &mut record, store };
+    let ended = powercut::rounds(order, &caller, &mut cuts, &mut told, &stop);
+    let Told { mut store, .. } = told;
+    (record.state, record.error) = match &ended {
+        Ok(()) => (State::Complete, None),
+        Err(PowerCutError::Interrupted) => (State::Interrupted, None),
+        Err(error) => (State::Failed, Some(error.to_string())),
+    };
+    record.finished = Some(host::now());
+    run::conclude(&mut store, &record).context("the record could not be kept")?;
+    crate::store::deliver(arguments.store.as_deref(), &record.id);
     // First for who waits: a file may not fit on its disk.
+    let words = record.command_line.clone();
     if !to_stdout {
-        output::print(&page::verdict(&outcome, again))?;
+        output::print(&power_cuts::verdict(&cuts, Some(&|round| again(&words, round))))?;
     }
     if let Some(path) = arguments.json.as_deref() {
-        let json = serde_json::to_string_pretty(&page::json(&order, &outcome))? + "\n";
+        let json = serde_json::to_string_pretty(&record)? + "\n";
         if to_stdout { output::print(&json)? } else { output::write_json(path, &json)? }
     }
+    let is_broken = cuts.broken().next().is_some();
+    let place = output::store_option(arguments.store.as_deref());
+    let go_on = format!("go on with `drivelab power-cut --resume {}{place}`", record.id);
     match ended {
         Err(PowerCutError::Interrupted) => {
-            output::talk!("drivelab: interrupted; everything is put back");
+            output::talk!("drivelab: interrupted; everything is put back; {go_on}");
             Ok(ExitCode::from(interrupt::EXIT_CODE))
         }
-        Err(error) => Err(in_words(error)),
-        Ok(()) if outcome.broken().next().is_some() => Ok(ExitCode::from(1)),
+        Err(error) if cuts.rounds.is_empty() => Err(in_words(error)),
+        Err(error) => Err(anyhow!("{}; then {go_on}", in_words(error))),
+        Ok(()) if is_broken => Ok(ExitCode::from(1)),
         Ok(()) => Ok(ExitCode::SUCCESS),
     }
 }
 
-/// The command line that runs a round again: without what chose the rounds.
-fn again(round: u32) -> String {
-    let mut words = crate::complaint::words_typed().into_iter();
+/// A run of which no round has ended.
+fn opened(arguments: &PowerCutArguments, order: &PowerCutOrder, store: &Store) -> Result<Record> {
+    let device = TestDevice::Model { stack: order.stack.clone() };
+    let target = device.info().map_err(|error| in_words(error.into()))?;
+    let targets = target.into_iter().collect();
+    let opening = run::opening(targets, Time::Wall, &measured_by(), store, Clock::start())?;
+    let labels = lab::order::labels(&arguments.label);
+    Ok(powercut::record(order, order.begun(arguments.rounds()), opening, labels))
+}
+
+/// The command line that runs a round again: without what chose the rounds, or where they go.
+fn again(words: &[String], round: u32) -> String {
+    let mut words = words.iter().cloned();
     let (mut kept, mut after) = (vec!["drivelab".to_owned()], Vec::new());
     words.next();
     while let Some(word) = words.next() {
@@ -88,12 +158,14 @@ fn in_words(error: PowerCutError) -> Error {
     }
 }
 
-struct Told {
+struct Told<'a> {
     shows: bool,
     verbose: bool,
+    record: &'a mut Record,
+    store: Store,
 }
 
-impl Audience for Told {
+impl Audience for Told<'_> {
     fn step(&self) -> Box<dyn FnMut(&str)> {
         let verbose = self.verbose;
         Box::new(move |step| {
@@ -103,11 +175,14 @@ impl Audience for Told {
         })
     }
 
-    fn round(&mut self, result: &RoundResult) {
+    fn round(&mut self, cuts: &PowerCuts) -> Result<(), PowerCutError> {
         if self.shows {
+            let last = cuts.rounds.last().expect("one has ended");
             // Who closed the pipe is told by the verdict.
-            let _ = output::print(&page::line(result));
+            let _ = output::print(&power_cuts::line(last));
         }
+        self.record.power_cuts = Some(cuts.clone());
+        Ok(self.store.save(self.record)?)
     }
 }
 

@@ -162,6 +162,7 @@ impl Draft {
             },
             expectations: Vec::new(),
             knees: Vec::new(),
+            power_cuts: None,
             method: MethodInfo {
                 name: self.tool.to_owned(),
                 title: None,

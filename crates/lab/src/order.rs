@@ -149,6 +149,7 @@ impl Order {
             paired: Vec::new(),
             rounds: None,
             knees: Vec::new(),
+            power_cuts: None,
             expectations: Vec::new(),
             flags: Vec::new(),
             warnings: notes.collect(),

@@ -17,12 +17,12 @@ use crate::{
     axis::Axis,
     device::{TestDevice, with_write_cache},
     error::{InWords, MatrixError},
-    power_cut::{FileSystemState, PowerCut},
+    power_cut::PowerCut,
     serving::{FailingPower, Serving, connect},
     stage,
 };
 use host::{Ledger, Program, Roots, ledger::Mark};
-use record::ServerEvent;
+use record::{FileSystemState, ServerEvent};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     fs,

@@ -69,7 +69,7 @@ pub use effect::{Effect, Outcome, Pivot, effects, pivot};
 pub use error::{MatrixError, NoDevice, Refusal, RefusalKind};
 pub use foresee::{Foreseen, check, foresee};
 pub use order::{Caller, Choice, MatrixOrder, PowerCuts, ROUNDS, in_turns, place};
-pub use power_cut::{FileSystemState, PowerCut};
+pub use power_cut::PowerCut;
 pub use rounds::{Cut, End, Floor, Measured, measure};
 pub use run::Wear;
 pub use serving::{FailingPower, Serving};

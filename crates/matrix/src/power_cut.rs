@@ -1,6 +1,7 @@
 //! What a power cut left of a configuration, and what that says of its class.
 
 use super::durability::Durability;
+use record::FileSystemState;
 use std::fmt;
 
 /// What was found when the power was back.
@@ -18,19 +19,6 @@ pub struct PowerCut {
     /// Sectors of the drives that the cut changed: where there are none, nothing was put to the
     /// test.
     pub lost_sectors: u64,
-}
-
-/// What became of the file system.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FileSystemState {
-    /// There was none.
-    None,
-    /// It was mounted, and its checker finds nothing.
-    Sound,
-    /// It was mounted, and its checker finds something.
-    Damaged,
-    /// It cannot be mounted.
-    Unmountable,
 }
 
 impl PowerCut {

@@ -26,6 +26,9 @@ pub enum PowerCutError {
         /// What it did, and what to do.
         text: String,
     },
+    /// A round cannot be kept in the history.
+    #[error(transparent)]
+    Unkept(#[from] record::StoreError),
     /// The user ended it.
     #[error("interrupted")]
     Interrupted,

@@ -9,8 +9,8 @@
 //!     at a moment that the seed draws: stop it, cut, kill it      moment
 //!     attach, mount; the check: `lost ID`, `torn ID`, `broken`
 //!     umount, the file system's own check
-//!   -> RoundResult... -> Outcome: kept, broken, and the bound     outcome
-//!   -> a line a round, the verdict, JSON                          page
+//!   Record of a run                                             keep
+//!   -> record::PowerCuts: a round after the other, kept in a run; report::power_cuts shows it
 //! ```
 //!
 //! A workload is any program, called with `run DIR` and `check DIR`; `cases` has those that are
@@ -19,17 +19,16 @@
 
 pub mod cases;
 mod error;
+mod keep;
 mod moment;
 mod order;
-mod outcome;
-pub mod page;
 mod protocol;
 mod round;
 mod tree;
 mod workload;
 
 pub use error::PowerCutError;
+pub use keep::{METHOD, record};
 pub use order::{Phase, PowerCutOrder, Program};
-pub use outcome::{Outcome, RoundResult};
 pub use round::{Audience, check, rounds};
 pub use tree::die_with_parent;

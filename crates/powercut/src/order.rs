@@ -1,7 +1,8 @@
 //! What is ordered.
 
 use matrix::Configuration;
-use std::{ffi::OsString, path::Path, time::Duration};
+use record::PowerCuts;
+use std::{ffi::OsString, ops::RangeInclusive, path::Path, time::Duration};
 use target::{serve::Flushes, stack::Stack};
 
 /// Rounds of power cuts.
@@ -18,8 +19,6 @@ pub struct PowerCutOrder {
     pub bytes: u64,
     /// What works on it.
     pub program: Program,
-    /// Numbers of the rounds: a round's number and the seed are all that it is drawn from.
-    pub rounds: std::ops::RangeInclusive<u32>,
     /// Where all choices come from.
     pub seed: u64,
     /// The power goes so long after the first promise at latest.
@@ -52,6 +51,21 @@ impl Phase {
         match self {
             Self::Run => "run",
             Self::Check => "check",
+        }
+    }
+}
+
+impl PowerCutOrder {
+    /// No round of it yet: a round's number and the seed are all that it is drawn from.
+    pub fn begun(&self, rounds: RangeInclusive<u32>) -> PowerCuts {
+        PowerCuts {
+            program: self.program.name.clone(),
+            configuration: self.configuration.to_string(),
+            flushes: self.flushes.name().to_owned(),
+            fault: self.flushes.fault().map(ToOwned::to_owned),
+            first: *rounds.start(),
+            last: *rounds.end(),
+            rounds: Vec::new(),
         }
     }
 }

@@ -4,7 +4,6 @@ use crate::{
     error::PowerCutError,
     moment::{Moment, draw},
     order::{Phase, PowerCutOrder},
-    outcome::{Outcome, Promises, RoundResult},
     protocol::{self, Answer},
     tree,
     workload::{Heard, Workload},
@@ -12,9 +11,10 @@ use crate::{
 use block::split_mix;
 use host::{Directory, Ledger, Roots};
 use matrix::{
-    Caller, FailingPower, FileSystemState, MatrixError, TestDevice,
+    Caller, FailingPower, MatrixError, TestDevice,
     rig::{self, Attached},
 };
+use record::{FileSystemState, PowerCutRound, PowerCuts, Promises};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     collections::BTreeSet,
@@ -38,8 +38,11 @@ pub trait Audience {
     /// A command, as it would be typed.
     fn step(&self) -> Box<dyn FnMut(&str)>;
 
-    /// A round has ended.
-    fn round(&mut self, result: &RoundResult);
+    /// A round has ended, the last of these.
+    ///
+    /// # Errors
+    /// It cannot be kept: no further round begins.
+    fn round(&mut self, cuts: &PowerCuts) -> Result<(), PowerCutError>;
 }
 
 /// Refuses what cannot be had here, before anything is touched.
@@ -59,34 +62,32 @@ pub fn check(order: &PowerCutOrder, caller: &Caller) -> Result<(), PowerCutError
     Ok(())
 }
 
-/// All rounds that are ordered, until one cannot be had or `stop` is raised; what was found so far
-/// comes with the error.
+/// All rounds of `cuts` that have not ended, until one cannot be had or `stop` is raised; each is
+/// added when it has ended, and told.
 ///
 /// # Errors
 /// Everything is put back then, too.
 pub fn rounds(
     order: &PowerCutOrder,
     caller: &Caller,
+    cuts: &mut PowerCuts,
     audience: &mut dyn Audience,
     stop: &AtomicBool,
-) -> (Outcome, Result<(), PowerCutError>) {
-    let mut outcome = Outcome::default();
-    let ended = all_rounds(order, caller, audience, stop, &mut outcome);
-    let ended = match ended {
+) -> Result<(), PowerCutError> {
+    match all_rounds(order, caller, cuts, audience, stop) {
         // A signal goes to the programs that it runs, too: then it is one of them that has failed.
         Err(PowerCutError::Matrix(error @ MatrixError::LeftChanged(_))) => Err(error.into()),
         _ if stop.load(Ordering::Relaxed) => Err(PowerCutError::Interrupted),
         ended => ended,
-    };
-    (outcome, ended)
+    }
 }
 
 fn all_rounds(
     order: &PowerCutOrder,
     caller: &Caller,
+    cuts: &mut PowerCuts,
     audience: &mut dyn Audience,
     stop: &AtomicBool,
-    outcome: &mut Outcome,
 ) -> Result<(), PowerCutError> {
     let said = caller.by.command_line.join(" ");
     let directory = Ledger::directory();
@@ -99,7 +100,7 @@ fn all_rounds(
     fs::set_permissions(&caller.place, Permissions::from_mode(0o711)).map_err(|error| {
         MatrixError::Process(format!("{} cannot be opened: {error}", caller.place.display()))
     })?;
-    for round in order.rounds.clone() {
+    while let Some(round) = cuts.next() {
         let mark = ledger.mark();
         let mut rig = Rig { order, caller, stop, round, children: Vec::new(), workload: None };
         let result = rig.round(&mut ledger);
@@ -110,8 +111,8 @@ fn all_rounds(
         if stop.load(Ordering::Relaxed) {
             return Err(PowerCutError::Interrupted);
         }
-        audience.round(&result);
-        outcome.rounds.push(result);
+        cuts.rounds.push(result);
+        audience.round(cuts)?;
     }
     Ok(rig::put_back(&mut ledger, whole, &mut Vec::new())?)
 }
@@ -127,7 +128,7 @@ struct Rig<'a> {
 }
 
 impl Rig<'_> {
-    fn round(&mut self, ledger: &mut Ledger) -> Result<RoundResult, PowerCutError> {
+    fn round(&mut self, ledger: &mut Ledger) -> Result<PowerCutRound, PowerCutError> {
         let (order, base) = (self.order, self.caller.place.as_path());
         let mut drawn = order.seed ^ u64::from(self.round) << 32;
         let seed = split_mix(&mut drawn);
@@ -161,23 +162,23 @@ impl Rig<'_> {
         let since = Instant::now();
         let (device, client) = rig::connect(ledger, base, Some(order.bytes))?;
         self.children.push(client);
-        let mut result = RoundResult {
+        let mut result = PowerCutRound {
             round: self.round,
-            cut_after,
+            cut_after_s: cut_after.as_secs_f64(),
             sectors_changed,
             promises: Promises { made, lost: 0, torn: 0 },
             broken: None,
             file_system: FileSystemState::Unmountable,
-            mounted_after: Duration::ZERO,
+            mounted_after_s: 0.0,
         };
         let mark = ledger.mark();
         if let Err(error) = rig::mount_again(ledger, &order.configuration, &device, &at) {
             ledger.say(&error.to_string());
-            result.mounted_after = since.elapsed();
+            result.mounted_after_s = since.elapsed().as_secs_f64();
             result.promises.lost = made;
             return Ok(result);
         }
-        result.mounted_after = since.elapsed();
+        result.mounted_after_s = since.elapsed().as_secs_f64();
         self.ask(ledger, &at, &promised, &mut result)?;
         rig::put_back(ledger, mark, &mut Vec::new())?;
         result.file_system = file_system(ledger, order, &device);
@@ -192,7 +193,7 @@ impl Rig<'_> {
         error: PowerCutError,
         cut_after: Duration,
         made: u64,
-    ) -> Result<RoundResult, PowerCutError> {
+    ) -> Result<PowerCutRound, PowerCutError> {
         let server = self.children.first_mut().expect("it was started");
         let mut said = String::new();
         if let Some(mut pipe) = server.stderr.take() {
@@ -200,14 +201,14 @@ impl Rig<'_> {
         }
         let has_refused = server.wait().is_ok_and(|status| status.code() == Some(REFUSED));
         let Some(why) = said.lines().last().filter(|_| has_refused) else { return Err(error) };
-        Ok(RoundResult {
+        Ok(PowerCutRound {
             round: self.round,
-            cut_after,
+            cut_after_s: cut_after.as_secs_f64(),
             sectors_changed: 0,
             promises: Promises { made, lost: made, torn: 0 },
             broken: Some(why.trim_start_matches("drivelab: ").to_owned()),
             file_system: FileSystemState::Unmountable,
-            mounted_after: Duration::ZERO,
+            mounted_after_s: 0.0,
         })
     }
 
@@ -283,7 +284,7 @@ impl Rig<'_> {
         ledger: &mut Ledger,
         at: &Path,
         promised: &[String],
-        result: &mut RoundResult,
+        result: &mut PowerCutRound,
     ) -> Result<(), PowerCutError> {
         let words = self.order.program.command(Phase::Check, at);
         let told: String = promised.iter().map(|id| format!("{id}\n")).collect();

@@ -27,6 +27,7 @@ mod identity;
 pub mod input;
 mod knee;
 mod page_cache;
+mod power_cuts;
 mod replay;
 mod run;
 mod server_event;
@@ -56,6 +57,7 @@ pub use fleet::FleetRow;
 pub use identity::TargetIdentity;
 pub use knee::{Knee, KneeOutcome, KneeProbe, KneeVerdict};
 pub use page_cache::{CacheDrop, CachePass, Meaning};
+pub use power_cuts::{FileSystemState, PowerCutRound, PowerCuts, Promises};
 pub use replay::Replay;
 pub use run::{
     Calibration, CampaignTask, FORMAT, LeftOut, MethodInfo, Paired, PairedVerdict, Record, Rounds,

@@ -1,6 +1,6 @@
 //! The document of one run.
 
-use crate::{Cell, Environment, Expectation, FailedCell, Flag, Knee, TargetInfo};
+use crate::{Cell, Environment, Expectation, FailedCell, Flag, Knee, PowerCuts, TargetInfo};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -62,6 +62,9 @@ pub struct Record {
     /// Rates that were sought: the highest at which a latency holds, one a cell and target.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub knees: Vec<Knee>,
+    /// Of power cuts under a program: what the rounds found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_cuts: Option<PowerCuts>,
     /// What the method expects of latencies, and whether it was so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expectations: Vec<Expectation>,
@@ -99,6 +102,7 @@ impl Record {
             paired: self.paired.clone(),
             rounds: self.rounds.clone(),
             knees: self.knees.clone(),
+            power_cuts: self.power_cuts.clone(),
             expectations: self.expectations.clone(),
             flags: self.flags.clone(),
             warnings: self.warnings.clone(),

@@ -31,6 +31,9 @@ pub struct RunSummary {
     /// At most two telling numbers: rates that were sought, or the first cell of large blocks and
     /// the first of small ones.
     pub headline: Vec<Headline>,
+    /// Of power cuts: how many rounds broke a promise, and how many there were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken_rounds: Option<[u64; 2]>,
     /// Every flag that stands on the run, a target or a cell, once, by name.
     #[serde(default)]
     pub flags: Vec<Flag>,
@@ -92,6 +95,10 @@ impl Record {
             campaign: self.campaign.clone(),
             cells: self.cells.len() as u64,
             headline: self.headline(),
+            broken_rounds: self
+                .power_cuts
+                .as_ref()
+                .map(|cuts| [cuts.broken().count(), cuts.rounds.len()].map(|count| count as u64)),
             flags: self.all_flags(),
         }
     }

@@ -42,7 +42,7 @@ pub fn cell(cell: &Cell) -> Brief {
 
 /// `seq read 1 MiB 275 MB/s, random read 4 KiB 52.1k IOPS`: what a run is known by.
 pub fn headline(run: &RunSummary) -> String {
-    terminal::headline(&run.headline)
+    terminal::broken_rounds(run).unwrap_or_else(|| terminal::headline(&run.headline))
 }
 
 /// `2026-11-21 20:15`, by the clock of the machine that ran it.

@@ -9,6 +9,7 @@
 //!   Record ---> long_form::csv    one row a value
 //!   Record ---> export            as other programs take them
 //!   what a person knows beside > known   prices, sheets, findings, and what names mean
+//!   record::PowerCuts > power_cuts  a line a round, the verdict, two runs beside each other
 //!   summary, cell -> brief        a line of a list, for pages that draw their own
 //!   record::devices > devices     a list of block devices, a page of one
 //! ```
@@ -31,6 +32,7 @@ pub mod known;
 pub mod long_form;
 mod markup;
 pub mod number;
+pub mod power_cuts;
 pub mod progress;
 pub mod runs;
 pub mod specification;

@@ -30,7 +30,7 @@ pub use plain::put_table;
 pub use style::{Characters, Color, Paint, Style, WIDTH_MIN, shorten, wrap};
 pub use table::{Align, Table};
 
-use crate::number;
+use crate::{number, power_cuts};
 use record::{Cell, Flag, Headline, Record, RunSummary, State};
 use style::columns_of;
 
@@ -114,6 +114,9 @@ fn results(page: &mut Page, record: &Record) {
         "saturation" => saturation::render,
         _ => list::render,
     };
+    if let Some(cuts) = &record.power_cuts {
+        return power_cuts::render(page, record, cuts);
+    }
     if record.cells.is_empty() {
         page.gap();
         page.line("No cell was measured.");
@@ -264,7 +267,9 @@ fn history_ends(runs: &[RunSummary], room: usize, style: &Style) -> Vec<(String,
         .collect();
     let widest = |texts: &[String]| texts.iter().map(|text| columns_of(text)).max().unwrap_or(0);
     let of = |headline: fn(&[Headline]) -> String| -> Vec<String> {
-        runs.iter().map(|run| style.clean(&headline(&run.headline))).collect()
+        runs.iter()
+            .map(|run| style.clean(&broken_rounds(run).unwrap_or_else(|| headline(&run.headline))))
+            .collect()
     };
     let (all, wanted) = (of(headline), widest(&targets).max("target".len()));
     let fits = wanted + widest(&all) <= room;
@@ -292,6 +297,12 @@ pub(crate) fn headline(headlines: &[Headline]) -> String {
         format!("{pattern} {op} {} {}", number::size(*block_bytes), headline_rate(headline))
     };
     headlines.iter().map(each).collect::<Vec<_>>().join(", ")
+}
+
+/// `2 of 40 rounds broke a promise`, of power cuts.
+pub(crate) fn broken_rounds(run: &RunSummary) -> Option<String> {
+    let [broken, rounds] = run.broken_rounds?;
+    Some(format!("{broken} of {} broke a promise", number::counted(rounds, "round")))
 }
 
 /// `read 275 MB/s, 52.1k IOPS`: the unit tells large blocks from small ones.

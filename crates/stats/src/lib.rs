@@ -26,6 +26,7 @@ mod passes;
 mod ratio;
 mod rule;
 mod shapes;
+mod share;
 mod snia;
 mod steady;
 mod step;
@@ -46,6 +47,7 @@ pub use shapes::{
     BurstCredit, Cause, Change, FallingSlope, Plateau, Temperatures, burst_credit, falling_slope,
     held_rate, is_spindle_rate, lasting_change, little,
 };
+pub use share::{same_share, share_below};
 pub use snia::{SniaVerdict, snia_steady};
 pub use stop::{Looks, Stop};
 pub use telling::{TOLD_APART, pairs_to_tell, passes_to_tell};

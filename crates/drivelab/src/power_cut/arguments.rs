@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use lab::duration::parse_seconds;
 use matrix::{Axes, Axis, Configuration};
 use powercut::{PowerCutError, PowerCutOrder, Program, cases};
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{ffi::OsString, ops::RangeInclusive, path::PathBuf, time::Duration};
 use target::{TargetText, serve::Flushes};
 
 /// What `power-cut --help` opens with.
@@ -20,7 +20,8 @@ checks what it had promised.
 
 Real file systems and databases run on drives that are not here; no disk of this machine is \
 written. It needs root, nbdfuse (Debian: libnbd-bin) and the file system's programs. Everything \
-is put back, after Ctrl-C too.";
+is put back, after Ctrl-C too. The rounds are kept as a run: `history`, `show`, `compare` and \
+`report` have it, and `--resume` goes on with one that was interrupted.";
 
 /// What `power-cut --help` ends with.
 const HELP: &str = "\
@@ -32,6 +33,7 @@ Examples:
   drivelab power-cut 3xhdd-7200-cmr/raid5 --fs xfs --case files
   drivelab power-cut nvme-tlc --case postgresql --set fsync=off
   drivelab power-cut hdd-7200-cmr -- ./mine --threads 4
+  drivelab power-cut --resume last                      after Ctrl-C or a crash
 
 A program of yours is called with `run DIR` and prints a line `ack ID` when it
 has promised something; then with `check DIR`, the promised IDs on stdin, and
@@ -41,14 +43,34 @@ docs/reference/power-cut.md.
 Exit codes: 0 every promise was kept, 1 one was broken, 2 could not run, 130
 interrupted.";
 
+/// What is ordered already where a run goes on.
+const ORDERED: [&str; 16] = [
+    "stack",
+    "command",
+    "case",
+    "set",
+    "rounds",
+    "round",
+    "seed",
+    "fs",
+    "size",
+    "mount",
+    "mkfs",
+    "kernel_flush",
+    "flushes",
+    "within",
+    "patience",
+    "label",
+];
+
 /// `drivelab power-cut`.
 #[derive(Args, Debug)]
 #[command(after_long_help = HELP)]
 #[command(override_usage = "drivelab power-cut [OPTIONS] <STACK> [-- <COMMAND>...]")]
 pub struct PowerCutArguments {
     /// Modelled drives, and what is on them; `drivelab drives` has their names
-    #[arg(value_name = "STACK")]
-    pub stack: OsString,
+    #[arg(value_name = "STACK", required_unless_present = "resume")]
+    pub stack: Option<OsString>,
 
     /// A program of yours, with its arguments
     #[arg(value_name = "COMMAND", last = true, conflicts_with_all = ["case", "set"])]
@@ -109,9 +131,21 @@ pub struct PowerCutArguments {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_seconds)]
     pub patience: f64,
 
-    /// Write the result as JSON to FILE; `-` is stdout, with nothing else there
+    /// Go on with a run whose rounds have not all ended, as it was ordered
+    #[arg(long, value_name = "RUN", conflicts_with_all = ORDERED)]
+    pub resume: Option<OsString>,
+
+    /// Write the record to FILE; `-` is stdout, with nothing else there
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+
+    /// A note in the record; also a name for RUN
+    #[arg(long, value_name = "KEY=VALUE|NAME")]
+    pub label: Vec<String>,
+
+    /// The history to keep the run in; a database gets it at the end, see `push`
+    #[arg(long, value_name = "PATH")]
+    pub store: Option<PathBuf>,
 
     /// Print every command as it is done
     #[arg(long, short, conflicts_with = "quiet")]
@@ -125,7 +159,6 @@ pub struct PowerCutArguments {
 impl PowerCutArguments {
     /// What is ordered.
     pub fn to_order(&self) -> Result<PowerCutOrder> {
-        let rounds = self.round.map_or(1..=self.rounds, |round| round..=round);
         let TargetText::Model(stack) = self.target()? else {
             return Err(PowerCutError::NotModelled.into());
         };
@@ -135,16 +168,21 @@ impl PowerCutArguments {
             configuration: self.configuration()?,
             bytes: self.size,
             program: self.program()?,
-            rounds,
             seed: self.seed,
             within: Duration::from_secs_f64(self.within),
             patience: Duration::from_secs_f64(self.patience),
         })
     }
 
+    /// Numbers of the rounds.
+    pub fn rounds(&self) -> RangeInclusive<u32> {
+        self.round.map_or(1..=self.rounds, |round| round..=round)
+    }
+
     /// A word without a scheme is a stack.
     fn target(&self) -> Result<TargetText> {
-        let text = self.stack.to_str().context("STACK is no text")?;
+        let stack = self.stack.as_ref().expect("the parser asks for it");
+        let text = stack.to_str().context("STACK is no text")?;
         let is_path = text.starts_with(['/', '.']);
         let word = match text.starts_with("model:") || is_path {
             true => text.to_owned(),

@@ -4,6 +4,7 @@
 use crate::common;
 
 use common::{Bench, Outcome, assert_one_sentence, can_make_file_systems};
+use record::PowerCuts;
 use serde_json::Value;
 use std::{
     os::unix::fs::PermissionsExt,
@@ -24,9 +25,12 @@ macro_rules! need_power_cuts {
 const STACK: &str = "sata-tlc:capacity=6G";
 
 fn cut(bench: &Bench, words: &[&str]) -> Outcome {
-    let all = ["power-cut", STACK].iter().chain(words).copied();
-    let call = bench.drivelab_without_store(all);
+    let call = bench.drivelab(["power-cut", STACK]).and(words);
     call.variable("TMPDIR", bench.path("area").to_str().expect("text")).done()
+}
+
+fn cuts(record: &Value) -> PowerCuts {
+    serde_json::from_value(record["power_cuts"].clone()).expect("rounds")
 }
 
 fn json(done: &Outcome) -> Value {
@@ -40,15 +44,16 @@ fn sqlite_keeps_its_promises_and_without_fsync_it_does_not() {
     let safe = cut(&bench, &["--rounds", "4", "--json", "-"]);
     assert_eq!(safe.code, Some(0), "{}", safe.stderr);
     let safe = json(&safe);
-    assert_eq!(safe["broken_rounds"], 0, "{safe:#}");
-    assert!(safe["promises"]["made"].as_u64().is_some_and(|made| made > 4), "{safe:#}");
+    let cuts = cuts(&safe);
+    assert_eq!((cuts.broken().count(), cuts.rounds.len()), (0, 4), "{safe:#}");
+    assert!(cuts.promises().made > 4, "{safe:#}");
     let words = ["--rounds", "4", "--set", "synchronous=off", "--within", "300ms"];
     let unsafe_one = cut(&bench, &words);
     assert_eq!(unsafe_one.code, Some(1), "{}{}", unsafe_one.stdout, unsafe_one.stderr);
-    let again =
-        "to cut there again:\n  drivelab power-cut sata-tlc:capacity=6G --set synchronous=off";
-    assert!(unsafe_one.stdout.contains(again), "{}", unsafe_one.stdout);
-    assert!(unsafe_one.stdout.lines().all(|line| line.len() <= 100), "{}", unsafe_one.stdout);
+    let (said, again) = unsafe_one.stdout.split_once("to cut there again:\n  ").expect("a cure");
+    assert!(again.starts_with("drivelab power-cut sata-tlc:capacity=6G --store "), "{again}");
+    assert!(again.contains(" --set synchronous=off "), "{again}");
+    assert!(said.lines().all(|line| line.len() <= 100), "{said}");
 }
 
 /// Drives have been sold that answer a flush and do nothing, and servers acknowledge one before it
@@ -74,12 +79,12 @@ fn drives_that_lie_about_flushes_are_found_out() {
     }
     // A managed volume below the file system does not open again, and it is said why.
     let words = ["power-cut", "sata-tlc:capacity=6G/flash", "--flushes", "ignored", "--round", "3"];
-    let call = bench.drivelab_without_store(words);
+    let call = bench.drivelab(words);
     let done = call.variable("TMPDIR", bench.path("area").to_str().expect("text")).done();
     assert_eq!(done.code, Some(1), "{}{}", done.stdout, done.stderr);
     assert!(done.stdout.contains("cannot be mounted; `flash`: "), "{}", done.stdout);
     let done = json(&cut(&bench, &["--flushes", "ignored", "--rounds", "1", "--json", "-"]));
-    assert_eq!(done["flushes"], "ignored", "{done:#}");
+    assert_eq!(cuts(&done).flushes, "ignored", "{done:#}");
     let wrong = cut(&bench, &["--flushes", "ignord"]);
     assert_eq!(wrong.code, Some(2));
     assert_one_sentence(&wrong.stderr, &["--flushes", "ignord", "`ignored`"]);
@@ -160,6 +165,74 @@ fn what_cannot_be_had_is_refused_in_a_sentence() {
     }
 }
 
+/// Two hundred rounds take a quarter of an hour: what was found was printed and gone, and Ctrl-C or
+/// a crash began them anew.
+#[test]
+fn rounds_are_a_run_that_goes_on_and_is_shown_and_compared() {
+    need_power_cuts!();
+    let bench = Bench::new();
+    let area = bench.path("area");
+    let area = area.to_str().expect("text");
+    let words = ["power-cut", STACK, "--rounds", "5", "--within", "200ms", "--label", "night"];
+    let living = bench.drivelab(words).variable("TMPDIR", area).start();
+    let record = |named: &str| bench.record(named);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let has_begun = || {
+        let listed = bench.drivelab(["history", "--json"]).done();
+        listed.stdout.contains("\"broken_rounds\":[0,") && !cuts(&record("night")).rounds.is_empty()
+    };
+    while !has_begun() {
+        assert!(Instant::now() < deadline, "no round was kept");
+        thread::sleep(Duration::from_millis(50));
+    }
+    living.signal("INT");
+    let done = living.wait();
+    let before = cuts(&record("night"));
+    if done.code == Some(130) {
+        assert!(done.stderr.contains("drivelab power-cut --resume "), "{}", done.stderr);
+        assert_eq!(record("night")["state"], "interrupted");
+    }
+    let resumed = bench.drivelab(["power-cut", "--resume", "night"]);
+    let resumed = resumed.variable("TMPDIR", area).done();
+    let after = cuts(&record("night"));
+    if before.rounds.len() < 5 {
+        assert_eq!(resumed.code, Some(0), "{}{}", resumed.stdout, resumed.stderr);
+        assert!(resumed.stdout.contains("0 of 5 rounds broke one"), "{}", resumed.stdout);
+    }
+    assert_eq!(after.rounds[..before.rounds.len()], before.rounds);
+    let numbers: Vec<u32> = after.rounds.iter().map(|round| round.round).collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 5]);
+    assert_eq!(record("night")["state"], "complete");
+    let again = bench.drivelab(["power-cut", "--resume", "night"]).done();
+    again.refused(&["has all its rounds", "drivelab show"]);
+    // Another run, of a setting that loses rows.
+    let words = ["--rounds", "5", "--set", "synchronous=off", "--within", "300ms"];
+    let lost = cut(&bench, &words);
+    assert_eq!(lost.code, Some(1), "{}{}", lost.stdout, lost.stderr);
+    let shown = bench.drivelab(["show", "last"]).done().succeeded().stdout;
+    assert!(shown.contains("sqlite synchronous=off: 5 rounds"), "{shown}");
+    assert!(shown.contains("rounds broke one") && shown.contains("file system\n"), "{shown}");
+    let listed = bench.drivelab(["history"]).done().succeeded().stdout;
+    assert!(listed.contains("0 of 5 rounds broke a promise"), "{listed}");
+    let compared = bench.drivelab(["compare", "night", "last"]).done().succeeded().stdout;
+    assert!(compared.contains("0 of 5") && compared.contains("baseline"), "{compared}");
+    let json = bench.drivelab(["compare", "night", "last", "--json"]).done().succeeded().json();
+    let chance = json["others"][0]["chance"].as_f64().expect("a number");
+    let verdict = json["others"][0]["verdict"].as_str().expect("a verdict");
+    assert_eq!(chance < 0.05, verdict == "breaks more", "{json:#}");
+    let page = bench.path("page.html");
+    let words = ["report", "night", "last", "--html", page.to_str().expect("text")];
+    bench.drivelab(words).done().succeeded();
+    let page = std::fs::read_to_string(&page).expect("a page");
+    assert!(page.contains("Power cuts of run") && page.contains("sectors changed"));
+    bench.small_run(["null:"]).done().succeeded();
+    bench.drivelab(["compare", "night", "last"]).done().refused(&["of power cuts", "one kind"]);
+    bench.drivelab(["compare", "night"]).done().refused(&["name another one"]);
+    bench.drivelab(["power-cut", "--resume", "last"]).done().refused(&["drivelab run --resume"]);
+    let words = ["power-cut", "--resume", "night", "--rounds", "9"];
+    bench.drivelab(words).done().refused(&["--resume", "cannot be used with"]);
+}
+
 /// Processes that have `place` among their arguments.
 fn processes(place: &str) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").expect("it is there").flatten();
@@ -174,7 +247,7 @@ fn killed(words: &[&str], is_at_work: impl Fn(&[String]) -> bool) {
     let area = bench.path("area");
     let area = area.to_str().expect("text");
     let rounds = ["power-cut", STACK, "--rounds", "100", "--within", "9s"];
-    let call = bench.drivelab_without_store(rounds.iter().chain(words).copied());
+    let call = bench.drivelab(rounds).and(words);
     let living = call.variable("TMPDIR", area).start();
     let deadline = Instant::now() + Duration::from_secs(60);
     while !is_at_work(&processes(area)) {

@@ -51,7 +51,8 @@ pub fn blocks(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Axes, Axis, FileSystemState, PowerCut};
+    use crate::{Axes, Axis, PowerCut};
+    use record::FileSystemState;
     use report::terminal::{Page, Style};
 
     #[test]

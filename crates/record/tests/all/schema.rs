@@ -38,13 +38,39 @@ fn a_fully_populated_record_is_written_as_the_schema_says() {
     assert_eq!(complaints(&written), Vec::<String>::new());
 }
 
+/// The example measures rates; a run of power cuts has no cells.
+#[test]
+fn rounds_of_power_cuts_are_written_as_the_schema_says() {
+    let mut cuts = example_json();
+    cuts["power_cuts"] = json!({
+        "program": "sqlite synchronous=off",
+        "configuration": "fs=ext4",
+        "flushes": "early",
+        "fault": "answers flushes too early",
+        "first": 1,
+        "last": 40,
+        "rounds": [{
+            "round": 1,
+            "cut_after_s": 0.41,
+            "sectors_changed": 96,
+            "promises": { "made": 12, "lost": 1, "torn": 0 },
+            "broken": "malformed",
+            "file_system": "cannot be mounted",
+            "mounted_after_s": 0.3,
+        }],
+    });
+    let written = written(&cuts.to_string());
+    assert_eq!(written, cuts, "the types lose or invent a field");
+    assert_eq!(complaints(&written), Vec::<String>::new());
+}
+
 #[test]
 fn the_example_fills_every_field_that_the_schema_knows() {
     let example = example_json();
     let schema = schema();
     let mut unfilled = Vec::new();
     look_for_unfilled(&schema, &schema, &[&example], "", &mut unfilled);
-    // A complete run has no failures and replays nothing, its paths are text, its drives have no
+    // A complete run has no failures and replays nothing, measures rates and cuts no power, its paths are text, its drives have no
     // zones, and 24 flushes have no p99.
     let none = [
         ".cells[].errors",
@@ -52,6 +78,7 @@ fn the_example_fills_every_field_that_the_schema_knows() {
         ".cells[].replay",
         ".error",
         ".failed",
+        ".power_cuts",
         ".targets[].path_exact",
         ".targets[].stack[].queue.zoned",
     ];

@@ -9,6 +9,7 @@ use crate::{
     comparison::{self, Comparison, Design, Other},
     document::{Block, Document, Section},
     number::{self, counted},
+    power_cuts,
     terminal::words,
 };
 use record::{Cell, PairedVerdict, Record, State};
@@ -52,6 +53,11 @@ pub fn document_against(runs: &[Run<'_>], baseline: Option<(&Record, usize)>) ->
     for group in &groups {
         sections.extend(of_method(group, groups.len() > 1));
     }
+    sections.extend(runs.iter().filter_map(|run| {
+        let table = power_cuts::table(run.record, run.record.power_cuts.as_ref()?);
+        let title = format!("Power cuts of run {}", run.record.id);
+        Some(Section { title, sheet: "Power cuts", blocks: vec![Block::Table(table)] })
+    }));
     sections.push(environment(runs));
     let bare = runs.iter().filter(|run| run.record.cells.is_empty());
     let of_bare = bare.map(|run| of_record(run.record));
@@ -145,6 +151,11 @@ fn summary(group: &[Subject<'_>]) -> Vec<String> {
 
 fn of_record(record: &Record) -> String {
     let targets: Vec<&str> = record.targets.iter().map(typed).collect();
+    if let Some(cuts) = &record.power_cuts {
+        let head = power_cuts::head(record, cuts);
+        let verdict = power_cuts::verdict(cuts, None);
+        return format!("{}. {}.", head.trim_end(), verdict.trim_end().replace('\n', "; "));
+    }
     let method = &record.method;
     let passes = match method.passes {
         1 => "one pass".to_owned(),

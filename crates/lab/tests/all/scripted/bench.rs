@@ -173,6 +173,7 @@ fn blank(targets: Vec<record::TargetInfo>, plan: &Plan) -> Record {
         paired: Vec::new(),
         rounds: None,
         knees: Vec::new(),
+        power_cuts: None,
         expectations: Vec::new(),
         flags: Vec::new(),
         warnings: Vec::new(),

@@ -1,0 +1,86 @@
+//! Shares: how many of so many, what that says of the next, and of two samples.
+
+/// With 95 % confidence the share is below this where `found` of `all` were seen: the one-sided
+/// bound of Clopper and Pearson (Biometrika 26, 1934), by bisection of the binomial distribution.
+pub fn share_below(found: u32, all: u32) -> f64 {
+    if found >= all {
+        return 1.0;
+    }
+    let (mut low, mut high) = (0.0_f64, 1.0_f64);
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if at_most(found, all, middle) > 0.05 {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    high
+}
+
+/// The probability of at most `successes` of `trials`, each of probability `share`.
+fn at_most(successes: u32, trials: u32, share: f64) -> f64 {
+    let (n, p) = (f64::from(trials), share);
+    // Logarithms: 0.9^1000 is small, not zero.
+    let mut log_term = n * (-p).ln_1p();
+    let mut sum = log_term.exp();
+    for k in 1..=successes {
+        let k = f64::from(k);
+        log_term += ((n - k + 1.0) / k).ln() + p.ln() - (-p).ln_1p();
+        sum += log_term.exp();
+    }
+    sum
+}
+
+/// How likely two samples of one share differ as much as these or more, `found` of `all` each: the
+/// two-sided exact test of Fisher (Statistical Methods for Research Workers, 1934). Small: they
+/// are not of one share.
+pub fn same_share([a, of_a]: [u32; 2], [b, of_b]: [u32; 2]) -> f64 {
+    let (all, found) = (of_a + of_b, a + b);
+    let mut logs = Vec::with_capacity(all as usize + 1);
+    let mut sum = 0.0;
+    logs.push(sum);
+    for number in 1..=all {
+        sum += f64::from(number).ln();
+        logs.push(sum);
+    }
+    let choose = |n: u32, k: u32| logs[n as usize] - logs[k as usize] - logs[(n - k) as usize];
+    let of = |k: u32| (choose(of_a, k) + choose(of_b, found - k) - choose(all, found)).exp();
+    let seen = of(a) * (1.0 + 1e-9);
+    let first = found.saturating_sub(of_b);
+    (first..=found.min(of_a)).map(of).filter(|term| *term <= seen).sum::<f64>().min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 0 of 40 is 7.2 %, by 1 - 0.05^(1/40); the others are from tables of the F distribution.
+    #[test]
+    fn bounds_are_those_of_clopper_and_pearson() {
+        let near = |found, all, wanted: f64| {
+            let bound = share_below(found, all);
+            assert!((bound - wanted).abs() < 0.0005, "{found} of {all}: {bound}");
+        };
+        near(0, 40, 1.0 - 0.05_f64.powf(1.0 / 40.0));
+        near(0, 1, 0.95);
+        near(1, 10, 0.3942);
+        near(5, 20, 0.4556);
+        assert!((share_below(10, 10) - 1.0).abs() < 1e-12);
+        assert!(share_below(0, 1000) < 0.003 && share_below(0, 1000) > 0.0029);
+    }
+
+    /// Fisher's own tea (8 cups, 3 of 4 right: 0.4857), and R's fisher.test for the others.
+    #[test]
+    fn two_samples_of_one_share_are_told_as_such() {
+        let near = |a, b, wanted: f64| {
+            let seen = same_share(a, b);
+            assert!((seen - wanted).abs() < 0.0005, "{a:?} {b:?}: {seen}");
+        };
+        near([3, 4], [1, 4], 0.4857);
+        near([0, 10], [10, 10], 1.0825e-5);
+        near([0, 10], [5, 10], 0.0325);
+        near([2, 20], [2, 20], 1.0);
+        near([0, 1], [0, 1], 1.0);
+    }
+}
