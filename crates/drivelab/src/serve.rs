@@ -48,6 +48,9 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
     if arguments.slower.get() > 1 && !matches!(target, TargetText::Model(_)) {
         bail!("--slower is for modelled drives, whose time is drivelab's own: name model:STACK");
     }
+    if let (Some(member), TargetText::Model(stack)) = (arguments.lose_member, &target) {
+        target::serve::without(stack, member).context("--lose-member")?;
+    }
     let sharing = if arguments.read_only { Sharing::ReadOnly } else { Sharing::ReadWrite };
     let wishes = Wishes {
         sharing,
@@ -88,6 +91,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
             .scrub
             .map(|bytes_per_s| Scrubbing { bytes_per_s, every_ns: SCRUB_EVERY_NS }),
         power_cut: arguments.power_cut,
+        lost_member: arguments.lose_member,
         stop: &stop,
         cut: &cut,
         clock,

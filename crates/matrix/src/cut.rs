@@ -92,7 +92,7 @@ fn cut(
     };
     let target = with_write_cache(stack, configuration.level(Axis::WriteCache));
     let target = format!("model:{target}");
-    let power = FailingPower { seed, flushes: Flushes::Honoured };
+    let power = FailingPower { seed, flushes: Flushes::Honoured, lost_member: None };
     let mut server = serving.start(ledger, base, &target, Some(power), Stdio::piped())?;
     let said = server.stdout.take().expect("it is piped");
     let pid = Pid::from_child(&server);

@@ -38,6 +38,8 @@ pub struct FailingPower {
     pub seed: u64,
     /// What the drives make of flushes.
     pub flushes: Flushes,
+    /// The member that an array lacks afterwards.
+    pub lost_member: Option<u16>,
 }
 
 impl Serving {

@@ -26,6 +26,9 @@ pub enum PowerCutError {
         /// What it did, and what to do.
         text: String,
     },
+    /// An array that cannot do without a member, or no array.
+    #[error("{0}")]
+    NoMember(String),
     /// A round cannot be kept in the history.
     #[error(transparent)]
     Unkept(#[from] record::StoreError),

@@ -12,6 +12,8 @@ pub struct PowerCutOrder {
     pub stack: Stack,
     /// What the drives make of flushes.
     pub flushes: Flushes,
+    /// The member that an array lacks after the cut: the crash took it along.
+    pub lost_member: Option<u16>,
     /// File system, and how it is made and mounted.
     pub configuration: Configuration,
     /// The file system takes so much of the drives, from their beginning: a large one takes long to
@@ -63,6 +65,7 @@ impl PowerCutOrder {
             configuration: self.configuration.to_string(),
             flushes: self.flushes.name().to_owned(),
             fault: self.flushes.fault().map(ToOwned::to_owned),
+            lost_member: self.lost_member,
             first: *rounds.start(),
             last: *rounds.end(),
             rounds: Vec::new(),

@@ -54,6 +54,10 @@ pub fn check(order: &PowerCutOrder, caller: &Caller) -> Result<(), PowerCutError
         return Err(PowerCutError::Raw);
     }
     caller.check_place()?;
+    if let Some(member) = order.lost_member {
+        target::serve::without(&order.stack, member)
+            .map_err(|error| PowerCutError::NoMember(error.to_string()))?;
+    }
     let device = TestDevice::Model { stack: order.stack.clone() };
     device.check(std::slice::from_ref(&order.configuration))?;
     if let Some(checker) = rig::checker(&order.configuration, Path::new("")) {
@@ -134,7 +138,7 @@ impl Rig<'_> {
         let seed = split_mix(&mut drawn);
         let target = format!("model:{}", order.stack);
         let serving = &self.caller.serving;
-        let power = FailingPower { seed, flushes: order.flushes };
+        let power = FailingPower { seed, flushes: order.flushes, lost_member: order.lost_member };
         let mut server = serving.start(ledger, base, &target, Some(power), Stdio::piped())?;
         let said = server.stdout.take().expect("it is piped");
         let power = Pid::from_child(&server);

@@ -14,6 +14,9 @@ pub struct PowerCuts {
     /// What the planted fault is, in words; absent where flushes are honoured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
+    /// The member that the array lacked after each cut, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_member: Option<u16>,
     /// Number of the first round that was ordered.
     pub first: u32,
     /// Number of the last.
@@ -152,6 +155,7 @@ mod tests {
             configuration: "fs=ext4".to_owned(),
             flushes: "honoured".to_owned(),
             fault: None,
+            lost_member: None,
             first: 1,
             last: 6,
             rounds: others.to_vec(),

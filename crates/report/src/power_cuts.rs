@@ -24,9 +24,11 @@ const HEADS: &str = "round  cut after  sectors  promises   lost   torn  back in 
 pub fn head(record: &Record, cuts: &PowerCuts) -> String {
     let target = record.targets.first().map_or("", |target| target.text.as_str());
     let fault = cuts.fault.as_ref().map(|fault| format!(" that {fault} (planted)"));
+    let lost = cuts.lost_member.map(|member| format!(", back without member {member}"));
     format!(
-        "{target}{}, {}, {}: {}, seed {}\n",
+        "{target}{}{}, {}, {}: {}, seed {}\n",
         fault.unwrap_or_default(),
+        lost.unwrap_or_default(),
         cuts.configuration,
         cuts.program,
         counted(u64::from(cuts.last - cuts.first) + 1, "round"),
@@ -273,6 +275,7 @@ impl CutsCompared<'_> {
                 "configuration": cuts.configuration,
                 "program": cuts.program,
                 "flushes": cuts.flushes,
+                "lost_member": cuts.lost_member,
                 "broken_rounds": broken,
                 "rounds": rounds,
                 "broken_share_below": share_below(broken, rounds),
@@ -316,6 +319,7 @@ mod tests {
             configuration: "fs=ext4".to_owned(),
             flushes: "honoured".to_owned(),
             fault: None,
+            lost_member: None,
             first: 1,
             last: rounds.len().max(1) as u32,
             rounds,

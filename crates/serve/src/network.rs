@@ -95,7 +95,7 @@ fn serve_until_stopped(
         order.cut.store(false, Ordering::Relaxed);
         let mut line = String::new();
         let back = server.power_cycle(|engine| {
-            let (engine, loss) = power_cycle(engine, order.target, drawn)?;
+            let (engine, loss) = power_cycle(engine, order.target, drawn, order.lost_member)?;
             let event = event_of(&loss);
             line = event.line();
             tell(audience, &event, &words::cut(&loss))?;

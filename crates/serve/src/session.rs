@@ -43,6 +43,8 @@ pub struct Order<'o> {
     pub scrubbing: Option<Scrubbing>,
     /// What the next power cut of modelled drives is drawn from; without it nobody cuts it.
     pub power_cut: Option<u64>,
+    /// The member that an array lacks after a power cut.
+    pub lost_member: Option<u16>,
     /// Raised: serving is to end.
     pub stop: &'o AtomicBool,
     /// Raised: the power of modelled drives is to be cut.

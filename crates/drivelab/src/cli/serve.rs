@@ -149,6 +149,12 @@ pub struct ServeArguments {
           value_parser = flushes)]
     pub flushes: Flushes,
 
+    /// For tests, with --power-cut: after a cut an array starts without member N
+    ///
+    /// As after a crash that takes a drive with it. The first member is 0.
+    #[arg(long, value_name = "N", requires = "power_cut", hide_short_help = true)]
+    pub lose_member: Option<u16>,
+
     /// For tests, with --power-cut: take `cut` and `status` at unix:PATH
     ///
     /// A line asks, a line of JSON answers: for a test harness that cuts at a moment of its own.

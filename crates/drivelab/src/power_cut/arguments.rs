@@ -31,6 +31,7 @@ Examples:
   drivelab power-cut hdd-7200-cmr --kernel-flush off --rounds 40
   drivelab power-cut hdd-7200-cmr --flushes ignored     a drive that lies
   drivelab power-cut 3xhdd-7200-cmr/raid5 --fs xfs --case files
+  drivelab power-cut 3xhdd-7200-cmr/raid5 --lose-member 0    its write hole
   drivelab power-cut nvme-tlc --case postgresql --set fsync=off
   drivelab power-cut hdd-7200-cmr -- ./mine --threads 4
   drivelab power-cut --resume last                      after Ctrl-C or a crash
@@ -44,7 +45,8 @@ Exit codes: 0 every promise was kept, 1 one was broken, 2 could not run, 130
 interrupted.";
 
 /// What is ordered already where a run goes on.
-const ORDERED: [&str; 16] = [
+const ORDERED: [&str; 17] = [
+    "lose_member",
     "stack",
     "command",
     "case",
@@ -123,6 +125,11 @@ pub struct PowerCutArguments {
     #[arg(long, value_name = "HOW", default_value = "honoured", value_parser = flushes)]
     pub flushes: Flushes,
 
+    /// After the cut the array starts without member N, as after a crash that takes a drive with it;
+    /// the first is 0
+    #[arg(long, value_name = "N")]
+    pub lose_member: Option<u16>,
+
     /// The power goes within this time of the first promise
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_seconds)]
     pub within: f64,
@@ -165,6 +172,7 @@ impl PowerCutArguments {
         Ok(PowerCutOrder {
             stack,
             flushes: self.flushes,
+            lost_member: self.lose_member,
             configuration: self.configuration()?,
             bytes: self.size,
             program: self.program()?,

@@ -47,6 +47,7 @@ fn rounds_of_power_cuts_are_written_as_the_schema_says() {
         "configuration": "fs=ext4",
         "flushes": "early",
         "fault": "answers flushes too early",
+        "lost_member": 0,
         "first": 1,
         "last": 40,
         "rounds": [{

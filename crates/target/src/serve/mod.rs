@@ -265,7 +265,8 @@ pub fn serve(text: &TargetText, wishes: &Wishes, clock: Clock) -> Result<Served,
 }
 
 /// Cuts the power of a modelled target that is served and switches it on again: its drives start
-/// anew, on what their media hold. `seed` draws what stays of what the write caches held.
+/// anew, on what their media hold, an array without `lost_member`. `seed` draws what stays of what
+/// the write caches held.
 ///
 /// # Errors
 /// A managed volume on the drives that cannot be recovered.
@@ -276,13 +277,31 @@ pub fn power_cycle(
     engine: ServedEngine,
     text: &TargetText,
     seed: u64,
+    lost_member: Option<u16>,
 ) -> Result<(ServedEngine, Loss), TargetError> {
     let (ServedEngine::Modelled(opened), TargetText::Model(stack)) = (engine, text) else {
         panic!("{text:?} is not modelled")
     };
     let pace = opened.pace();
     let (media, loss) = opened.inner.power_cut(seed);
-    Ok((model(stack, Power::Back(media), pace)?.engine, loss))
+    let back = lost_member.map(|member| without(stack, member)).transpose()?;
+    let back = back.as_ref().unwrap_or(stack);
+    Ok((model(back, Power::Back(media), pace)?.engine, loss))
+}
+
+/// The stack whose array lacks this member.
+///
+/// # Errors
+/// There is no array, or none is left without it.
+pub fn without(stack: &Stack, member: u16) -> Result<Stack, TargetError> {
+    let Some(back) = stack.without_member(member) else {
+        return Err(TargetError::refused(&format!(
+            "model:{stack} is no array, so that it cannot lose a member: name one, such as \
+             model:3xsata-tlc/raid5"
+        )));
+    };
+    crate::stack::open(&back, &Catalog::load()?, 0)?;
+    Ok(back)
 }
 
 /// A managed volume: what clients write to it is what it is for, so nobody has to agree. Opening

@@ -24,6 +24,17 @@ pub struct Stack {
     pub layers: Vec<Part>,
 }
 
+impl Stack {
+    /// The same whose array lacks this member, the first being 0; none without an array.
+    pub fn without_member(&self, member: u16) -> Option<Self> {
+        let mut stack = self.clone();
+        let array = stack.layers.first_mut().filter(|layer| layer.name.starts_with("raid"))?;
+        array.settings.retain(|(key, _)| key != "degraded");
+        array.settings.push(("degraded".to_owned(), member.to_string()));
+        Some(stack)
+    }
+}
+
 /// Equal drives of a stack.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Member {
