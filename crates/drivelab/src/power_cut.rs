@@ -146,6 +146,7 @@ fn again(words: &[String], round: u32) -> String {
 fn in_words(error: PowerCutError) -> Error {
     match error {
         PowerCutError::Raw => anyhow!("--fs raw: {error}"),
+        PowerCutError::NoMember(_) => anyhow!("--lose-member: {error}"),
         PowerCutError::Matrix(MatrixError::Refused(refusal)) => match refusal.kind {
             RefusalKind::NotRoot => anyhow!(
                 "power-cut attaches devices and mounts file systems: run it as root (`sudo \

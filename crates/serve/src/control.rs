@@ -170,7 +170,7 @@ impl Shared {
     /// Answers line by line until the client goes or the server ends.
     fn serve(&self, client: &OwnedFd) -> Result<(), Errno> {
         ioctl_fionbio(client, false)?;
-        let (mut held, mut piece) = (Vec::new(), [0; LINE_BYTES_MAX]);
+        let (mut held, mut piece, mut is_long) = (Vec::new(), [0; LINE_BYTES_MAX], false);
         while !self.stop.load(Ordering::Relaxed) {
             if !is_readable(client) {
                 continue;
@@ -182,11 +182,16 @@ impl Shared {
             held.extend_from_slice(&piece[..bytes]);
             while let Some(end) = held.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = held.drain(..=end).collect();
-                let Some(answer) = self.answer_to(&line) else { return Ok(()) };
+                let answer = match std::mem::take(&mut is_long) {
+                    true => Some(refusal("the line is too long")),
+                    false => self.answer_to(&line),
+                };
+                let Some(answer) = answer else { return Ok(()) };
                 put(client, answer.as_bytes())?;
             }
             if held.len() > LINE_BYTES_MAX {
-                return put(client, refusal("the line is too long").as_bytes());
+                is_long = true;
+                held.clear();
             }
         }
         Ok(())

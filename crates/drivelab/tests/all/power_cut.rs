@@ -168,13 +168,14 @@ fn a_harness_cuts_at_its_own_moment_and_knows_what_is_at_risk() {
         write(&mut client, 1, PIECES..2 * PIECES);
         let status = power.ask("status");
         assert_eq!((&status["clients"], &status["cuts"]), (&1.into(), &0.into()));
-        // What a managed volume gathers in its own memory has not been sent to the drive.
-        let is_plain = !stack.contains("flash");
-        assert_eq!(status["sectors_at_risk"].as_u64() > Some(0), is_plain, "{stack}: {status}");
+        assert!(status["sectors_at_risk"].as_u64() > Some(0), "{stack}: {status}");
         assert!(power.ask("cutt")["error"].as_str().expect("a sentence").contains("`cut`"));
         let cut = power.ask("cut");
         assert_eq!(cut["event"], "power_cut");
-        assert_eq!(cut["sectors_at_risk"], status["sectors_at_risk"], "nothing was written since");
+        // A managed volume goes on by itself; of what it gathers in memory no drive knows.
+        if !stack.contains("flash") {
+            assert_eq!(cut["sectors_at_risk"], status["sectors_at_risk"], "nothing written since");
+        }
         assert_eq!(client.stream.read(&mut [0; 16]).unwrap_or(0), 0, "nobody is answered");
         let mut client = Client::connect(&server.socket, Replies::Simple);
         assert_eq!(intact(&mut client, 1, 0..PIECES), PIECES, "{stack}");
@@ -186,10 +187,11 @@ fn a_harness_cuts_at_its_own_moment_and_knows_what_is_at_risk() {
         while power.ask("status")["cuts"] != 2 {
             assert!(Instant::now() < deadline, "the signal cuts");
         }
-        // Another harness has its turn when this one goes, and a long line ends its own.
+        // Another harness has its turn when this one goes, and a long line is no end.
         drop(power);
         let mut power = Power::new(&at);
         assert!(power.ask(&"x".repeat(1000))["error"].is_string());
+        assert_eq!(power.ask("status")["cuts"], 2);
         let said = server.stop().stdout;
         assert_eq!(said.matches("the power was cut: ").count(), 2, "{said}");
         assert!(!at.exists(), "its socket goes with it");
