@@ -79,6 +79,13 @@ pub struct Options {
     check: bool,
 }
 
+impl Options {
+    /// Whether this part is wanted.
+    fn has(&self, part: Part) -> bool {
+        self.parts.is_empty() || self.parts.contains(&part)
+    }
+}
+
 /// What every package needs to know.
 struct Ground {
     /// The repository.
@@ -120,7 +127,34 @@ pub fn run(options: &Options) -> Result<()> {
     removed.with_context(|| ground.work.display().to_string())
 }
 
+/// The programs that pack these parts, and try them.
+fn programs(options: &Options) -> Vec<&'static str> {
+    let mut names = vec!["strip"];
+    if options.has(Part::Deb) {
+        names.push("dpkg-deb");
+        names.extend(options.check.then_some("lintian"));
+    }
+    if options.has(Part::Rpm) {
+        names.extend(["rpmbuild", "rpm"]);
+    }
+    if options.has(Part::Wheel) && options.check {
+        names.push("python3");
+    }
+    names
+}
+
 fn carry_out(options: &Options, ground: &Ground, target: &Path) -> Result<()> {
+    // The program takes minutes to build, and rpmbuild was missed after them.
+    programs(options).into_iter().try_for_each(tools::require)?;
+    if options.has(Part::Crates) && !options.allow_dirty {
+        let mut git = Command::new("git");
+        let changed = output(git.args(["status", "--porcelain"]).current_dir(&ground.root))?;
+        ensure!(
+            changed.is_empty(),
+            "crates are packed of what is committed, and this is not: commit it, or agree with \
+             --allow-dirty:\n{changed}"
+        );
+    }
     let program = match &options.program {
         Some(program) => program.clone(),
         None if options.quick => linked(ground, target)?,
@@ -157,10 +191,8 @@ fn sums_of(directory: &Path) -> Result<String> {
 
 /// Every package that is wanted.
 fn packages(options: &Options, ground: &Ground, tree: &Tree) -> Result<Vec<PathBuf>> {
-    let all = Part::value_variants();
-    let parts = if options.parts.is_empty() { all } else { &options.parts };
     let mut made = Vec::new();
-    for part in parts {
+    for part in Part::value_variants().iter().filter(|part| options.has(**part)) {
         match part {
             Part::Archive => made.extend(archive::pack(ground, tree)?),
             Part::Deb => made.push(deb::pack(ground, tree)?),

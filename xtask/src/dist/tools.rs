@@ -17,6 +17,11 @@ const PACKAGES: [(&str, &str); 5] = [
     ("strip", "binutils"),
 ];
 
+/// Refuses where the program is not installed.
+pub fn require(program: &str) -> Result<()> {
+    started(Command::new(program).arg("--version")).map(drop)
+}
+
 /// Runs it; what it says is shown when it fails.
 pub fn run(command: &mut Command) -> Result<()> {
     output(command).map(drop)

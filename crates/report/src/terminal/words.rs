@@ -130,10 +130,14 @@ pub(crate) fn coordinate_number(cell: &Cell, key: &str) -> Option<f64> {
     value.as_f64().or_else(|| value.as_str()?.parse().ok())
 }
 
-/// A coordinate as text.
+/// A coordinate as text; a whole number without its `.0`.
 pub(crate) fn coordinate_text(cell: &Cell, key: &str) -> Option<String> {
     let value = cell.coordinates.get(key)?;
-    Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    Some(match (value.is_f64(), text.strip_suffix(".0")) {
+        (true, Some(whole)) => whole.to_owned(),
+        _ => text,
+    })
 }
 
 /// The headline: bandwidth of large blocks, operations of small ones.
