@@ -27,8 +27,11 @@ pub fn power_cut(arguments: &PowerCutArguments) -> Result<ExitCode> {
         let order = arguments.to_order()?;
         return carry_out(arguments, &order, None);
     };
-    let record = crate::store::open_here(arguments.store.as_deref())?.resolve(named)?;
+    let record = history(arguments)?.resolve(named)?;
     let id = &record.id;
+    if record.state == State::Running {
+        bail!("run {id} goes on in another process: wait for it, or end that with Ctrl-C first");
+    }
     if record.power_cuts.as_ref().with_context(|| other(&record))?.next().is_none() {
         bail!("run {id} has all its rounds: `drivelab show {id}`");
     }
@@ -39,6 +42,13 @@ pub fn power_cut(arguments: &PowerCutArguments) -> Result<ExitCode> {
     };
     let order = earlier.to_order()?;
     carry_out(arguments, &order, Some(record))
+}
+
+/// The history, in which no killed run is said to go on.
+fn history(arguments: &PowerCutArguments) -> Result<Store> {
+    let mut store = crate::store::open_here(arguments.store.as_deref())?;
+    run::clean_up(&mut store, &mut |left| output::talk!("drivelab: {left}"))?;
+    Ok(store)
 }
 
 /// What is resumed elsewhere.
@@ -55,8 +65,7 @@ fn carry_out(
     output::check_json(arguments.json.as_deref())?;
     let caller = caller()?;
     powercut::check(order, &caller).map_err(in_words)?;
-    let mut store = crate::store::open_here(arguments.store.as_deref())?;
-    run::clean_up(&mut store, &mut |left| output::talk!("drivelab: {left}"))?;
+    let mut store = history(arguments)?;
     let mut record = match earlier {
         Some(record) => record,
         None => opened(arguments, order, &store)?,
@@ -65,9 +74,8 @@ fn carry_out(
     if let Some(sentence) = restore::left_behind() {
         output::talk!("drivelab: {sentence}");
     }
-    let (state, error) = (State::Running, None);
-    (record.state, record.error, record.finished) = (state, error, None);
-    store.save(&record)?;
+    (record.error, record.finished) = (None, None);
+    run::begin(&mut store, &mut record)?;
     let to_stdout = arguments.json.as_deref() == Some(Path::new("-"));
     let shows = !arguments.quiet && !to_stdout;
     let mut cuts = record.power_cuts.clone().expect("a run of power cuts");

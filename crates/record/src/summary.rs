@@ -105,10 +105,12 @@ impl Record {
 
     /// A search leaves a cell at each rate that it tried; the first of them tells nothing.
     fn headline(&self) -> Vec<Headline> {
-        let found: Vec<Headline> =
-            self.knees.iter().filter_map(|knee| self.of_knee(knee)).take(2).collect();
-        if !found.is_empty() {
-            return found;
+        if self.method.options.contains_key("until") {
+            let found: Vec<Headline> =
+                self.knees.iter().filter_map(|knee| self.of_knee(knee)).take(2).collect();
+            if !found.is_empty() {
+                return found;
+            }
         }
         let mut cells = self.cells.iter().filter(|cell| !self.is_probe(cell));
         let mut small = cells.clone().filter(|cell| !cell.is_large_block());

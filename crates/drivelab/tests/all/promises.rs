@@ -217,6 +217,8 @@ fn rounds_are_a_run_that_goes_on_and_is_shown_and_compared() {
         assert!(Instant::now() < deadline, "no round was kept");
         thread::sleep(Duration::from_millis(50));
     }
+    let meanwhile = bench.drivelab(["power-cut", "--resume", "night"]).done();
+    assert_eq!(meanwhile.code, Some(2), "{}", meanwhile.stdout);
     living.signal("INT");
     let done = living.wait();
     let before = cuts(&record("night"));
