@@ -5,7 +5,7 @@ use crate::{
     known::{Named, fail_on, prices},
     output,
 };
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use record::Record;
 use report::{comparison, power_cuts, runs::Run};
 use std::process::ExitCode;
@@ -19,6 +19,11 @@ pub fn compare(arguments: &CompareArguments) -> Result<ExitCode> {
         arguments.runs.iter().map(|run| Ok(store.resolve(run)?)).collect::<Result<_>>()?;
     if let Some(cuts) = power_cuts::compare(&records) {
         let cuts = cuts?;
+        ensure!(
+            kinds.is_empty() && arguments.price.is_empty(),
+            "--fail-on and --price are for rates, and these are runs of power cuts: `--json` has \
+             their verdicts"
+        );
         let text = match arguments.json {
             true => serde_json::to_string_pretty(&cuts.document())? + "\n",
             false => cuts.text(&output::style()),

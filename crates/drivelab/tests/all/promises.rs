@@ -254,6 +254,8 @@ fn rounds_are_a_run_that_goes_on_and_is_shown_and_compared() {
     let chance = json["others"][0]["chance"].as_f64().expect("a number");
     let verdict = json["others"][0]["verdict"].as_str().expect("a verdict");
     assert_eq!(chance < 0.05, verdict == "breaks more", "{json:#}");
+    let words = ["compare", "night", "last", "--fail-on", "slower"];
+    bench.drivelab(words).done().refused(&["--fail-on", "--json"]);
     let page = bench.path("page.html");
     let words = ["report", "night", "last", "--html", page.to_str().expect("text")];
     bench.drivelab(words).done().succeeded();

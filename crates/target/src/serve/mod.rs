@@ -295,7 +295,7 @@ pub fn power_cycle(
 /// There is no array, or none is left without it.
 pub fn without(stack: &Stack, member: u16) -> Result<Stack, TargetError> {
     let Some(back) = stack.without_member(member) else {
-        return Err(TargetError::refused(&format!(
+        return Err(TargetError::refused(format!(
             "model:{stack} is no array, so that it cannot lose a member: name one, such as \
              model:3xsata-tlc/raid5"
         )));
