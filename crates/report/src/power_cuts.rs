@@ -131,7 +131,7 @@ pub(crate) fn render(page: &mut Page, record: &Record, cuts: &PowerCuts) {
     let more = cuts.rounds.len() - shown.len();
     if more > 0 {
         let more = counted(more as u64, "more round");
-        page.line(&format!("{more}: `drivelab show {} --json`", record.id));
+        page.line(&format!("{more} in the record"));
     }
 }
 

@@ -81,7 +81,7 @@ impl Control {
             answered: Condvar::new(),
             is_asked: AtomicBool::new(false),
             stop: AtomicBool::new(false),
-            waker: waker.in_words(|| "no descriptor for --control".to_owned())?,
+            waker: waker.in_words(|| "no descriptor for the control".to_owned())?,
         });
         let asked = Arc::clone(&shared);
         let listen = move || {
@@ -109,7 +109,7 @@ impl Control {
     /// The system has no descriptor left.
     pub(crate) fn waker(&self) -> Result<OwnedFd, StartError> {
         let copy = self.shared.waker.try_clone();
-        copy.in_words(|| "no descriptor for --control".to_owned())
+        copy.in_words(|| "no descriptor for the control".to_owned())
     }
 
     /// Whether the power is to be cut.

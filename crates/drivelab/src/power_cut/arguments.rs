@@ -125,8 +125,8 @@ pub struct PowerCutArguments {
     #[arg(long, value_name = "HOW", default_value = "honoured", value_parser = flushes)]
     pub flushes: Flushes,
 
-    /// After the cut the array starts without member N, as after a crash that takes a drive with it;
-    /// the first is 0
+    /// After the cut the array starts without member N, the first being 0, as after a crash that
+    /// takes a drive with it
     #[arg(long, value_name = "N")]
     pub lose_member: Option<u16>,
 

@@ -71,8 +71,8 @@ fn the_example_fills_every_field_that_the_schema_knows() {
     let schema = schema();
     let mut unfilled = Vec::new();
     look_for_unfilled(&schema, &schema, &[&example], "", &mut unfilled);
-    // A complete run has no failures and replays nothing, measures rates and cuts no power, its paths are text, its drives have no
-    // zones, and 24 flushes have no p99.
+    // A complete run has no failures and replays nothing, measures rates and cuts no power, its
+    // paths are text, its drives have no zones, and 24 flushes have no p99.
     let none = [
         ".cells[].errors",
         ".cells[].flush_latency.p99_ns",
