@@ -27,10 +27,10 @@ pub fn power_cut(arguments: &PowerCutArguments) -> Result<ExitCode> {
         let order = arguments.to_order()?;
         return carry_out(arguments, &order, None);
     };
-    let record = history(arguments)?.resolve(named)?;
+    let record = crate::store::open_swept(arguments.store.as_deref())?.resolve(named)?;
     let id = &record.id;
     if record.state == State::Running {
-        bail!("run {id} goes on in another process: wait for it, or end that with Ctrl-C first");
+        return Err(crate::run::in_words(run::Refusal::Running(id.clone()).into()));
     }
     if record.power_cuts.as_ref().with_context(|| other(&record))?.next().is_none() {
         bail!("run {id} has all its rounds: `drivelab show {id}`");
@@ -42,13 +42,6 @@ pub fn power_cut(arguments: &PowerCutArguments) -> Result<ExitCode> {
     };
     let order = earlier.to_order()?;
     carry_out(arguments, &order, Some(record))
-}
-
-/// The history, in which no killed run is said to go on.
-fn history(arguments: &PowerCutArguments) -> Result<Store> {
-    let mut store = crate::store::open_here(arguments.store.as_deref())?;
-    run::clean_up(&mut store, &mut |left| output::talk!("drivelab: {left}"))?;
-    Ok(store)
 }
 
 /// What is resumed elsewhere.
@@ -65,7 +58,7 @@ fn carry_out(
     output::check_json(arguments.json.as_deref())?;
     let caller = caller()?;
     powercut::check(order, &caller).map_err(in_words)?;
-    let mut store = history(arguments)?;
+    let mut store = crate::store::open_swept(arguments.store.as_deref())?;
     let mut record = match earlier {
         Some(record) => record,
         None => opened(arguments, order, &store)?,
@@ -92,13 +85,13 @@ fn carry_out(
         Err(error) => (State::Failed, Some(error.to_string())),
     };
     record.finished = Some(host::now());
+    // First for who waits: neither history nor file may fit on its disk.
+    if !to_stdout {
+        let again = |round| again(&record.command_line, round);
+        output::print(&power_cuts::verdict(&cuts, Some(&again)))?;
+    }
     run::conclude(&mut store, &record).context("the record could not be kept")?;
     crate::store::deliver(arguments.store.as_deref(), &record.id);
-    // First for who waits: a file may not fit on its disk.
-    let words = record.command_line.clone();
-    if !to_stdout {
-        output::print(&power_cuts::verdict(&cuts, Some(&|round| again(&words, round))))?;
-    }
     if let Some(path) = arguments.json.as_deref() {
         let json = serde_json::to_string_pretty(&record)? + "\n";
         if to_stdout { output::print(&json)? } else { output::write_json(path, &json)? }

@@ -109,6 +109,16 @@ pub fn open_here(store: Option<&Path>) -> Result<Store> {
     Ok(Store::open(&here(store)?)?)
 }
 
+/// The same, without what killed runs left.
+///
+/// # Errors
+/// As [`open_here`].
+pub fn open_swept(store: Option<&Path>) -> Result<Store> {
+    let mut store = open_here(store)?;
+    run::clean_up(&mut store, &mut |left| output::talk!("drivelab: {left}"))?;
+    Ok(store)
+}
+
 /// Pushes a run that has ended into the database, where one is meant. It is kept here whatever
 /// happens: what goes wrong is said, and no more.
 pub fn deliver(store: Option<&Path>, id: &str) {

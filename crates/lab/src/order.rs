@@ -115,44 +115,22 @@ impl Order {
     /// The record of a run that begins, without cells.
     pub fn record(&self, plan: &Plan, opening: Opening) -> Record {
         let notes = plan.notes.iter().map(|text| Warning { flag: None, text: text.clone() });
+        let method = MethodInfo {
+            name: plan.method.file.name.clone(),
+            title: Some(plan.method.file.title.clone()),
+            layout: plan.method.file.layout.clone(),
+            grade: plan.grade.name().to_owned(),
+            text: plan.method.text.clone(),
+            options: self.words.clone(),
+            span_bytes: plan.span_bytes,
+            passes: plan.passes,
+            not_measured: None,
+        };
         Record {
-            format: FORMAT.to_owned(),
-            version: VERSION,
-            id: opening.id,
-            state: State::Running,
-            error: None,
-            tool: opening.tool,
-            command_line: opening.command_line,
             labels: self.labels.clone(),
-            campaign: None,
-            started: opening.started,
-            finished: None,
-            time: opening.time.name().to_owned(),
-            seed: plan.seed,
-            targets: opening.targets,
-            environment: opening.environment,
-            method: MethodInfo {
-                name: plan.method.file.name.clone(),
-                title: Some(plan.method.file.title.clone()),
-                layout: plan.method.file.layout.clone(),
-                grade: plan.grade.name().to_owned(),
-                text: plan.method.text.clone(),
-                options: self.words.clone(),
-                span_bytes: plan.span_bytes,
-                passes: plan.passes,
-                not_measured: None,
-            },
-            calibration: vec![opening.calibration],
-            cells: Vec::new(),
             left_out: plan.left_out.clone(),
-            failed: Vec::new(),
-            paired: Vec::new(),
-            rounds: None,
-            knees: Vec::new(),
-            power_cuts: None,
-            expectations: Vec::new(),
-            flags: Vec::new(),
             warnings: notes.collect(),
+            ..opening.record(method, plan.seed)
         }
     }
 }
@@ -214,6 +192,41 @@ pub struct Opening {
     pub command_line: Vec<String>,
     /// By which program.
     pub tool: Tool,
+}
+
+impl Opening {
+    /// The record of a run of which nothing is known yet but this, its method and its seed.
+    pub fn record(self, method: MethodInfo, seed: u64) -> Record {
+        Record {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            id: self.id,
+            state: State::Running,
+            error: None,
+            tool: self.tool,
+            command_line: self.command_line,
+            labels: BTreeMap::new(),
+            campaign: None,
+            started: self.started,
+            finished: None,
+            time: self.time.name().to_owned(),
+            seed,
+            targets: self.targets,
+            environment: self.environment,
+            method,
+            calibration: vec![self.calibration],
+            cells: Vec::new(),
+            left_out: Vec::new(),
+            failed: Vec::new(),
+            paired: Vec::new(),
+            rounds: None,
+            knees: Vec::new(),
+            power_cuts: None,
+            expectations: Vec::new(),
+            flags: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
 }
 
 #[cfg(test)]

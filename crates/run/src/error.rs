@@ -53,6 +53,9 @@ pub enum Refusal {
     /// The run that is to go on replays a trace.
     #[error("run {0} replays a trace, which has no middle to go on from: replay it again")]
     OfReplay(String),
+    /// The run that is to go on is of power cuts.
+    #[error("run {0} is of power cuts: `drivelab power-cut` goes on with it")]
+    OfPowerCuts(String),
     /// Something is another than when the run was begun.
     #[error("run {id} cannot go on: {difference}")]
     Changed {

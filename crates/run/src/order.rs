@@ -67,6 +67,9 @@ impl RunOrder {
         if record.method.name == crate::REPLAY {
             return Err(Refusal::OfReplay(id).into());
         }
+        if record.power_cuts.is_some() {
+            return Err(Refusal::OfPowerCuts(id).into());
+        }
         let targets = record.targets.iter().map(place).collect::<Result<_, _>>()?;
         let method = &record.method;
         let (words, labels) = (method.options.clone(), record.labels.clone());

@@ -7,26 +7,27 @@
 //!
 //! docs/reference/power-cut.md has the lines.
 
-use crate::error::{InWords, StartError};
+use crate::{
+    error::{InWords, StartError},
+    metrics::{GLANCE, is_readable, next},
+};
 use nbd::{Address, Listener};
 use rustix::{
-    event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll},
+    event::{EventfdFlags, eventfd},
     io::{Errno, ioctl_fionbio, read, write},
 };
+use serde_json::json;
 use std::{
     ffi::OsStr,
     io,
-    os::fd::{AsFd, OwnedFd},
+    os::fd::OwnedFd,
     sync::{
         Arc, Condvar, Mutex, MutexGuard,
         atomic::{AtomicBool, Ordering},
     },
     thread::{self, JoinHandle},
-    time::Duration,
 };
 
-/// How often the thread looks whether it is to end.
-const GLANCE: Duration = Duration::from_millis(100);
 /// Longest line, in bytes: no question is longer than a word.
 const LINE_BYTES_MAX: usize = 256;
 
@@ -86,15 +87,9 @@ impl Control {
         let asked = Arc::clone(&shared);
         let listen = move || {
             while !asked.stop.load(Ordering::Relaxed) {
-                if !is_readable(&listener) {
-                    continue;
-                }
-                match listener.accept() {
+                if let Some(client) = next(&listener) {
                     // A client that goes away is its own affair.
-                    Ok(Some(client)) => drop(asked.serve(&client)),
-                    Ok(None) => {}
-                    // Such as no descriptor left for this process, which passes.
-                    Err(_) => thread::sleep(GLANCE),
+                    let _ = asked.serve(&client);
                 }
             }
         };
@@ -121,9 +116,8 @@ impl Control {
     pub(crate) fn turn(&self, sectors_at_risk: impl FnOnce() -> u64, clients: u64) {
         if self.asked() == Some(Ask::Status) {
             let (sectors, cuts) = (sectors_at_risk(), self.cuts);
-            self.answer(format!(
-                "{{\"sectors_at_risk\":{sectors},\"clients\":{clients},\"cuts\":{cuts}}}\n"
-            ));
+            let status = json!({ "sectors_at_risk": sectors, "clients": clients, "cuts": cuts });
+            self.answer(format!("{status}\n"));
         }
     }
 
@@ -222,8 +216,7 @@ impl Shared {
 
 /// A line for who asked for what there is not.
 pub(crate) fn refusal(why: &str) -> String {
-    // Debug's escapes are JSON's for all that stands in a sentence.
-    format!("{{\"error\":{why:?}}}\n")
+    format!("{}\n", json!({ "error": why }))
 }
 
 fn put(client: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {
@@ -232,11 +225,4 @@ fn put(client: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {
         bytes = &bytes[written..];
     }
     Ok(())
-}
-
-/// Waits a little for something to come.
-fn is_readable(from: &impl AsFd) -> bool {
-    let glance = Timespec::try_from(GLANCE).expect("a fraction of a second");
-    let mut waiting = [PollFd::new(from, PollFlags::IN)];
-    poll(&mut waiting, Some(&glance)).is_ok_and(|heard| heard > 0)
 }

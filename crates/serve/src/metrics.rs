@@ -23,7 +23,7 @@ use std::{
     ffi::OsStr,
     fs::File,
     io::{self, Read, Write},
-    os::fd::OwnedFd,
+    os::fd::{AsFd, OwnedFd},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -37,7 +37,7 @@ use web::http::{Answer, HEAD_BYTES_MAX, Kind, Method, Refusal, Request, head_len
 /// For a client to send its request, and again to take the answer.
 const CLIENT_TIME: Duration = Duration::from_secs(1);
 /// How often the thread looks whether it is to end.
-const GLANCE: Duration = Duration::from_millis(100);
+pub(crate) const GLANCE: Duration = Duration::from_millis(100);
 
 /// Who may ask.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,11 +128,16 @@ impl Drop for Metrics {
     }
 }
 
-/// The next client; none after a while without one.
-fn next(listener: &Listener) -> Option<OwnedFd> {
+/// Waits a little for something to come.
+pub(crate) fn is_readable(from: &impl AsFd) -> bool {
     let glance = Timespec::try_from(GLANCE).expect("a fraction of a second");
-    let mut waiting = [PollFd::new(listener, PollFlags::IN)];
-    if !poll(&mut waiting, Some(&glance)).is_ok_and(|heard| heard > 0) {
+    let mut waiting = [PollFd::new(from, PollFlags::IN)];
+    poll(&mut waiting, Some(&glance)).is_ok_and(|heard| heard > 0)
+}
+
+/// The next client; none after a while without one.
+pub(crate) fn next(listener: &Listener) -> Option<OwnedFd> {
+    if !is_readable(listener) {
         return None;
     }
     listener.accept().unwrap_or_else(|_| {

@@ -24,6 +24,7 @@ pub(crate) fn serve(
     session: &mut Session<'_>,
     address: &Address,
     engine: ServedEngine,
+    mut control: Option<Control>,
 ) -> Result<(ServedEngine, Traffic), ServingError> {
     let order = session.order;
     let listener = Listener::bind(address)?;
@@ -38,7 +39,6 @@ pub(crate) fn serve(
     session.tell(&ServerEvent::Ready { address: uri.clone() }, &text)?;
     session.starter.ready(&uri)?;
     let mut server = Server::new(engine, session.export.clone(), listener, Options::default());
-    let mut control = session.control.take();
     if let Some(control) = &control {
         server.wake_by(control.waker()?);
     }
@@ -101,13 +101,13 @@ fn serve_until_stopped(
             tell(audience, &event, &words::cut(&loss))?;
             Ok::<_, ServingError>(engine)
         });
-        if let (Err(error), Some(control)) = (&back, &mut control) {
-            control.was_cut(refusal(&error.to_string()));
+        if let Some(control) = &mut control {
+            control.was_cut(match &back {
+                Ok(_) => line,
+                Err(error) => refusal(&error.to_string()),
+            });
         }
         server = back?;
-        if let Some(control) = &mut control {
-            control.was_cut(line);
-        }
         seed = Some(drawn.wrapping_add(1));
     }
 }

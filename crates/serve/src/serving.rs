@@ -83,13 +83,12 @@ pub fn serve(
         status: Status::default(),
         metrics: door.map(|door| Metrics::start(door, &engine)).transpose()?,
         below: Below::of(order.target),
-        control,
     };
     for said in session.below.conditions().iter().filter_map(words::condition) {
         audience.note(&format!("{}: {said}", order.name));
     }
     let outcome = match front {
-        Front::Network(address) => network::serve(&mut session, &address, engine),
+        Front::Network(address) => network::serve(&mut session, &address, engine, control),
         #[cfg(feature = "ublk")]
         Front::Disk(id) => crate::disk::serve(&mut session, id, engine),
     };

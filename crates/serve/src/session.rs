@@ -1,10 +1,7 @@
 //! What both ways of serving have in common: what is ordered, who hears of it, what is told after
 //! every turn of the server.
 
-use crate::{
-    below::Below, control::Control, error::ServingError, metrics::Metrics, ready::Starter,
-    status::Status,
-};
+use crate::{below::Below, error::ServingError, metrics::Metrics, ready::Starter, status::Status};
 use engine::Clock;
 use flash::Scrubbing;
 use nbd::{Traffic, protocol::Export};
@@ -90,7 +87,6 @@ pub(crate) struct Session<'s> {
     pub(crate) status: Status,
     pub(crate) metrics: Option<Metrics>,
     pub(crate) below: Below,
-    pub(crate) control: Option<Control>,
 }
 
 impl Session<'_> {

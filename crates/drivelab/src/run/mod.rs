@@ -105,7 +105,7 @@ pub struct How<'a> {
 pub fn measure(order: RunOrder, how: &How<'_>) -> Result<Option<Measured>> {
     // A plan that is only printed needs no history, and leaves none.
     if how.keep.effect == Effect::Measure {
-        return carry_out(order, None, how, history(how)?).map(Some);
+        return carry_out(order, None, how, crate::store::open_swept(how.keep.store)?).map(Some);
     }
     let prepared = Prepared::new(order).map_err(in_words)?;
     let mut infos = prepared.infos();
@@ -119,17 +119,10 @@ pub fn measure(order: RunOrder, how: &How<'_>) -> Result<Option<Measured>> {
 
 /// Goes on with a run of the history.
 fn resume(named: &OsStr, consent: Consent, how: &How<'_>) -> Result<Measured> {
-    let store = history(how)?;
+    let store = crate::store::open_swept(how.keep.store)?;
     let record = store.resolve(named)?;
     let order = RunOrder::resume(&record, consent).map_err(in_words)?;
     carry_out(order, Some(record), how, store)
-}
-
-/// The history, without what killed runs left.
-fn history(how: &How<'_>) -> Result<Store> {
-    let mut store = crate::store::open_here(how.keep.store)?;
-    run::clean_up(&mut store, &mut |left| output::talk!("drivelab: {left}"))?;
-    Ok(store)
 }
 
 /// What the user says of the targets. It is read before the first byte, not after the last.

@@ -16,6 +16,7 @@ pub fn in_words(error: CannotRun) -> Error {
     match &refusal {
         Refusal::Complete(id) => anyhow!("{refusal}: `drivelab show {id}` prints it"),
         Refusal::Running(_) | Refusal::OfMatrix(_) | Refusal::OfReplay(_) => anyhow!("{refusal}"),
+        Refusal::OfPowerCuts(id) => anyhow!("{refusal}: `drivelab power-cut --resume {id}`"),
         Refusal::Changed { id, .. } => anyhow!(
             "{refusal}, or begin anew without --resume (`drivelab show {id}` prints what was \
              measured)"

@@ -222,6 +222,11 @@ fn rounds_are_a_run_that_goes_on_and_is_shown_and_compared() {
     living.signal("INT");
     let done = living.wait();
     let before = cuts(&record("night"));
+    if before.rounds.len() < 5 {
+        // No method measured it: `run` took it for one of its own.
+        let by_run = bench.drivelab(["run", "--resume", "night"]).done();
+        by_run.refused(&["of power cuts", "drivelab power-cut --resume"]);
+    }
     if done.code == Some(130) {
         assert!(done.stderr.contains("drivelab power-cut --resume "), "{}", done.stderr);
         assert_eq!(record("night")["state"], "interrupted");
