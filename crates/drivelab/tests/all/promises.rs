@@ -266,6 +266,11 @@ fn rounds_are_a_run_that_goes_on_and_is_shown_and_compared() {
     bench.drivelab(words).done().succeeded();
     let page = std::fs::read_to_string(&page).expect("a page");
     assert!(page.contains("Power cuts of run") && page.contains("sectors changed"));
+    what_is_of_another_kind_is_refused(&bench);
+}
+
+/// After a run of power cuts called `night`.
+fn what_is_of_another_kind_is_refused(bench: &Bench) {
     bench.small_run(["null:"]).done().succeeded();
     bench.drivelab(["compare", "night", "last"]).done().refused(&["of power cuts", "one kind"]);
     bench.drivelab(["compare", "night"]).done().refused(&["name another one"]);
