@@ -238,7 +238,7 @@ fn searched_alike(
             prop_assert_eq!(ids(&page.runs), ids(&expected[one..expected.len().min(3)]));
         }
     }
-    for search in [Search::default(), Search { host: "attic".to_owned(), ..Search::default() }] {
+    for search in searches() {
         let expected = fleet_by_hand(&search, records);
         prop_assert_eq!(&base.fleet(&search).expect("reads"), &expected);
         prop_assert_eq!(&file.fleet(&search).expect("reads"), &expected);
@@ -404,11 +404,20 @@ fn tables_of_another_version_are_refused_and_older_ones_brought_up_on_demand() {
     let blank = Store::at(&place(&address)).err().expect("refused").to_string();
     assert!(blank.contains("drivelab push"), "{blank}");
     let record = example();
-    for known in 1..sql::KNOWN {
+    let made_as = |known| {
         server.ask("versions", "DROP SCHEMA IF EXISTS drivelab CASCADE");
         let text = place(&address);
         let Place::Server(there) = &text else { unreachable!("an address") };
         sql::made_as(&*super::connect(there).expect("connects"), &text, known).expect("makes");
+    };
+    for known in 3..sql::KNOWN {
+        made_as(known);
+        assert!(refused(Tables::Made).contains(&format!("schema {known}")));
+        let store = Store::at_to_push(&place(&address), Tables::BroughtUp).expect("is brought up");
+        assert_eq!(store.list(9).expect("lists"), []);
+    }
+    for known in 1..3 {
+        made_as(known);
         let rows = as_written_before(&record);
         server.ask("versions", &rows);
         let told = format!("schema {known}");
@@ -493,6 +502,8 @@ fn a_hundred_thousand_runs_are_listed_searched_and_tabled() {
     let questions: Vec<(&str, Search)> = vec![
         ("a word: bay=b7 (1,640 runs)", words("bay=b7 2026-03")),
         ("a serial number among the words (1 run)", words("s000054321")),
+        ("a day and later", Search { from: "2026-03-01".to_owned(), ..Search::default() }),
+        ("a piece of a target", Search { target: "SDB".to_owned(), ..Search::default() }),
         ("a machine", Search { host: "node-0123".to_owned(), ..Search::default() }),
         ("a drive's serial number", Search { drive: "S000054321".to_owned(), ..Search::default() }),
     ];
@@ -519,8 +530,13 @@ fn a_hundred_thousand_runs_are_listed_searched_and_tabled() {
         let time = median_ms(&mut || drop(store.fleet(&Search::default()).expect("reads")));
         println!("  the fleet, {rows} rows: {time:.1}");
         let one = Search { method: "wal".to_owned(), ..Search::default() };
-        let time = median_ms(&mut || drop(store.fleet(&one).expect("reads")));
-        println!("  the fleet of one method: {time:.1}");
+        let since = Search { from: "2026-03-01".to_owned(), ..Search::default() };
+        for (name, part) in
+            [("one method", one), ("one bay", words("bay=b7")), ("nine of twelve months", since)]
+        {
+            let time = median_ms(&mut || drop(store.fleet(&part).expect("reads")));
+            println!("  the fleet, {name}: {time:.1}");
+        }
     }
     assert_eq!(
         file.fleet(&Search::default()).expect("reads"),

@@ -16,24 +16,25 @@ impl Store {
     pub fn fleet(&self, search: &Search) -> Result<Vec<FleetRow>, StoreError> {
         within(self.database.as_ref(), Purpose::Read, || {
             let killed = self.killed()?;
-            let condition = Condition::of(search, &killed, self.database.dialect());
-            // The index answers alone where every run counts.
-            let of_runs = match *search == Search::default() {
-                true => String::new(),
-                false => {
-                    format!("AND run IN (SELECT sequence FROM run WHERE {})", condition.text())
-                }
+            let dialect = self.database.dialect();
+            // A cell has its run's method and machine: an index answers alone, without the runs.
+            let of_cells = Search {
+                method: search.method.clone(),
+                host: search.host.clone(),
+                ..Search::default()
             };
+            let of_runs = Search { method: String::new(), host: String::new(), ..search.clone() };
+            let mut condition = Condition::of(&of_cells, &killed, dialect);
+            if of_runs != Search::default() {
+                condition.of_runs(Condition::of(&of_runs, &killed, dialect));
+            }
+            let text = condition.text();
+            let median = dialect.median("iops");
             let statement = format!(
-                "WITH placed AS (
-                     SELECT method, name, drive, firmware, host, iops,
-                         row_number() OVER (PARTITION BY method, name, drive, firmware
-                                            ORDER BY iops) AS place,
-                         count(*) OVER (PARTITION BY method, name, drive, firmware) AS n
-                     FROM cell WHERE drive IS NOT NULL {of_runs})
-                 SELECT method, name, drive, firmware, count(*), count(DISTINCT host), min(iops),
-                     avg(CASE WHEN place IN ((n + 1) / 2, n / 2 + 1) THEN iops END), max(iops)
-                 FROM placed GROUP BY method, name, drive, firmware
+                "SELECT method, name, drive, firmware, count(*), count(DISTINCT host), min(iops),
+                     {median}, max(iops)
+                 FROM cell WHERE drive IS NOT NULL AND {text}
+                 GROUP BY method, name, drive, firmware
                  ORDER BY method, name, drive, coalesce(firmware, '')"
             );
             let rows = self.database.rows(&statement, &condition.values)?;

@@ -57,17 +57,23 @@ impl Store {
         let killed = self.killed()?;
         let condition = Condition::of(search, &killed, self.database.dialect());
         let (text, mut values) = (condition.text(), condition.values);
-        let count = format!("SELECT count(*) FROM run WHERE {text}");
-        let count = self.database.rows(&count, &values)?[0].integer(0);
         let limits = [limit, skip].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
         values.extend(limits.map(Value::from));
-        let summaries = self.texts(
-            &format!("{SUMMARIES} WHERE {text} ORDER BY sequence DESC LIMIT ? OFFSET ?"),
-            &values,
-        )?;
-        let runs = summaries.iter().map(|text| summary(text, &killed));
+        // Each run is looked at once: the answer is both the number and the page.
+        let page = format!(
+            "WITH hit AS MATERIALIZED (SELECT sequence FROM run WHERE {text}),
+                 page AS (SELECT sequence FROM hit ORDER BY sequence DESC LIMIT ? OFFSET ?)
+             SELECT CAST(0 AS bigint) AS sequence, (SELECT count(*) FROM hit), NULL
+             UNION ALL
+             SELECT run.sequence, CAST(0 AS bigint), CAST(summary AS text)
+             FROM page JOIN run ON run.sequence = page.sequence
+             ORDER BY 1 DESC"
+        );
+        let mut rows = self.database.rows(&page, &values)?;
+        let count = rows.pop().expect("the row of the number").integer(1).unsigned_abs();
+        let runs = rows.iter().map(|row| summary(&row.text(2), &killed));
         let runs = runs.collect::<Result<_, StoreError>>()?;
-        Ok(Found { runs, count: count.unsigned_abs() })
+        Ok(Found { runs, count })
     }
 
     /// The run `id` in a line; interrupted when its process is gone. `None` where there is no such
@@ -173,6 +179,13 @@ impl Condition {
     fn add(&mut self, part: &str, values: &[&str]) {
         self.parts.push(part.to_owned());
         self.values.extend(values.iter().map(|value| Value::from(*value)));
+    }
+
+    /// And the cell is of a run that fits. `+` keeps SQLite from looking for each run's cells, which
+    /// lie among what was measured; the index of a fleet has them all.
+    pub fn of_runs(&mut self, runs: Self) {
+        self.parts.push(format!("+run IN (SELECT sequence FROM run WHERE {})", runs.text()));
+        self.values.extend(runs.values);
     }
 
     pub fn text(&self) -> String {

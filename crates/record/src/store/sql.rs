@@ -139,6 +139,18 @@ impl Dialect {
         }
     }
 
+    /// The median of a column of rates in a group: of an even number the mean of the middle two.
+    pub fn median(self, column: &str) -> String {
+        match self {
+            Self::Sqlite => format!("median({column})"),
+            // Not percentile_cont: it computes the mean another way, and so to another last bit.
+            Self::Postgresql => format!(
+                "(percentile_disc(0.5) WITHIN GROUP (ORDER BY {column})
+                  + percentile_disc(0.5) WITHIN GROUP (ORDER BY {column} DESC)) / 2"
+            ),
+        }
+    }
+
     /// Whether runs that go on are kept there, each with its process.
     pub fn has_processes(self) -> bool {
         self == Self::Sqlite

@@ -5,7 +5,9 @@ use super::{
     sql::{Database, Dialect, Row, Value},
 };
 use rusqlite::{
-    Connection, ToSql, params_from_iter,
+    Connection, ToSql,
+    functions::{Aggregate, Context, FunctionFlags},
+    params_from_iter,
     types::{ToSqlOutput, ValueRef},
 };
 use std::path::{Path, PathBuf};
@@ -23,7 +25,7 @@ impl Sqlite {
     /// # Errors
     /// As [`super::Store::open`].
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Ok(Self { path: path.to_owned(), connection: schema::open(path)? })
+        Self::with(path, schema::open(path)?)
     }
 
     /// Opens the file to look at it; `None` where there is none.
@@ -31,12 +33,45 @@ impl Sqlite {
     /// # Errors
     /// As [`super::Store::open`].
     pub fn open_to_read(path: &Path) -> Result<Option<Self>, StoreError> {
-        let connection = schema::open_to_read(path)?;
-        Ok(connection.map(|connection| Self { path: path.to_owned(), connection }))
+        schema::open_to_read(path)?.map(|connection| Self::with(path, connection)).transpose()
+    }
+
+    fn with(path: &Path, connection: Connection) -> Result<Self, StoreError> {
+        let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+        let made = connection.create_aggregate_function("median", 1, flags, Median);
+        let file = Self { path: path.to_owned(), connection };
+        file.told(made).map(|()| file)
     }
 
     fn told<T>(&self, outcome: rusqlite::Result<T>) -> Result<T, StoreError> {
         outcome.map_err(|source| schema::sqlite_error(&self.path, source))
+    }
+}
+
+/// `median(column)`: SQLite has none of its own. NULL of no rows.
+struct Median;
+
+impl Aggregate<Vec<f64>, Option<f64>> for Median {
+    fn init(&self, _: &mut Context<'_>) -> rusqlite::Result<Vec<f64>> {
+        Ok(Vec::new())
+    }
+
+    fn step(&self, row: &mut Context<'_>, numbers: &mut Vec<f64>) -> rusqlite::Result<()> {
+        numbers.push(row.get(0)?);
+        Ok(())
+    }
+
+    fn finalize(
+        &self,
+        _: &mut Context<'_>,
+        numbers: Option<Vec<f64>>,
+    ) -> rusqlite::Result<Option<f64>> {
+        let Some(mut numbers) = numbers.filter(|numbers| !numbers.is_empty()) else {
+            return Ok(None);
+        };
+        numbers.sort_unstable_by(f64::total_cmp);
+        let middle = [(numbers.len() - 1) / 2, numbers.len() / 2].map(|place| numbers[place]);
+        Ok(Some((middle[0] + middle[1]) / 2.0))
     }
 }
 

@@ -102,6 +102,15 @@ pub const STEPS: &[Step] = &[
     // 3: what is searched for over many machines: host, drives, campaign, and all words of a run in
     // one column; of a cell what tables over a fleet are made of; histograms as rows.
     Step { sqlite: SEARCHED_SQLITE, postgresql: SEARCHED_POSTGRESQL },
+    // 4: a search reads an index and not the runs, whose words lie behind their documents (SQLite;
+    // an index of PostgreSQL takes no long texts, and its documents lie apart); a table over a part
+    // of a fleet reads an index and not the cells (PostgreSQL; SQLite's has the run already).
+    Step {
+        sqlite: "CREATE INDEX run_searched
+             ON run (started, id, state, method, host, campaign, target, words);",
+        postgresql: "DROP INDEX cell_fleet;
+         CREATE INDEX cell_fleet ON cell (method, name, drive, firmware, iops, host, run);",
+    },
 ];
 
 const SEARCHED_SQLITE: &str = "

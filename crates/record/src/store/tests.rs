@@ -379,6 +379,7 @@ fn an_older_store_gets_the_flags_of_its_runs() {
                 DROP INDEX run_host;
                 DROP INDEX run_campaign;
                 DROP INDEX cell_fleet;
+                DROP INDEX run_searched;
                 ALTER TABLE run DROP COLUMN host;
                 ALTER TABLE run DROP COLUMN campaign;
                 ALTER TABLE run DROP COLUMN task;
