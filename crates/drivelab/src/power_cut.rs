@@ -8,6 +8,7 @@
 //! ```
 
 pub mod arguments;
+mod grid;
 
 use crate::{cli, interrupt, matrix::caller, output, restore, run::measured_by};
 use anyhow::{Context, Error, Result, anyhow, bail};
@@ -15,14 +16,17 @@ use arguments::{CaseArguments, Phase, PowerCutArguments};
 use clap::Parser;
 use engine::Clock;
 use lab::target::Time;
-use matrix::{MatrixError, RefusalKind, TestDevice};
+use matrix::{Caller, MatrixError, RefusalKind, TestDevice};
 use powercut::{Audience, PowerCutError, PowerCutOrder, cases};
 use record::{PowerCuts, Record, State, Store};
 use report::power_cuts;
-use std::{io, path::Path, process::ExitCode};
+use std::{io, path::Path, process::ExitCode, sync::atomic::AtomicBool};
 
 /// Cuts, keeps what was found, and says what the program kept.
 pub fn power_cut(arguments: &PowerCutArguments) -> Result<ExitCode> {
+    if arguments.matrix {
+        return grid::power_cuts(arguments);
+    }
     let Some(named) = &arguments.resume else {
         let order = arguments.to_order()?;
         return carry_out(arguments, &order, None);
@@ -58,47 +62,35 @@ fn carry_out(
     output::check_json(arguments.json.as_deref())?;
     let caller = caller()?;
     powercut::check(order, &caller).map_err(in_words)?;
-    let mut store = crate::store::open_swept(arguments.store.as_deref())?;
-    let mut record = match earlier {
+    let store = crate::store::open_swept(arguments.store.as_deref())?;
+    let record = match earlier {
         Some(record) => record,
         None => opened(arguments, order, &store)?,
     };
     let stop = interrupt::flag()?;
-    if let Some(sentence) = restore::left_behind() {
-        output::talk!("drivelab: {sentence}");
-    }
-    (record.error, record.finished) = (None, None);
-    run::begin(&mut store, &mut record)?;
     let to_stdout = arguments.json.as_deref() == Some(Path::new("-"));
     let shows = !arguments.quiet && !to_stdout;
-    let mut cuts = record.power_cuts.clone().expect("a run of power cuts");
     if shows {
-        output::print(&power_cuts::head(&record, &cuts))?;
+        let cuts = record.power_cuts.as_ref().expect("a run of power cuts");
+        output::print(&power_cuts::head(&record, cuts))?;
         output::print(&format!("run {}\n{}", record.id, power_cuts::heads()))?;
     }
-    let mut told = Told { shows, verbose: arguments.verbose, record: &mut record, store };
-    let ended = powercut::rounds(order, &caller, &mut cuts, &mut told, &stop);
-    let Told { mut store, .. } = told;
-    (record.state, record.error) = match &ended {
-        Ok(()) => (State::Complete, None),
-        Err(PowerCutError::Interrupted) => (State::Interrupted, None),
-        Err(error) => (State::Failed, Some(error.to_string())),
-    };
-    record.finished = Some(host::now());
+    let Cut { mut store, record, ended } =
+        cut(arguments, order, &caller, (store, record), (shows, &stop))?;
+    let cuts = record.power_cuts.as_ref().expect("a run of power cuts");
     // First for who waits: neither history nor file may fit on its disk.
     if !to_stdout {
         let again = |round| again(&record.command_line, round);
-        output::print(&power_cuts::verdict(&cuts, Some(&again)))?;
+        output::print(&power_cuts::verdict(cuts, Some(&again)))?;
     }
     run::conclude(&mut store, &record).context("the record could not be kept")?;
-    crate::store::deliver(arguments.store.as_deref(), &record.id);
+    deliver(arguments, &record);
     if let Some(path) = arguments.json.as_deref() {
         let json = serde_json::to_string_pretty(&record)? + "\n";
         if to_stdout { output::print(&json)? } else { output::write_json(path, &json)? }
     }
     let is_broken = cuts.broken().next().is_some();
-    let place = output::store_option(arguments.store.as_deref());
-    let go_on = format!("go on with `drivelab power-cut --resume {}{place}`", record.id);
+    let go_on = go_on(arguments, &record);
     match ended {
         Err(PowerCutError::Interrupted) => {
             output::talk!("drivelab: interrupted; everything is put back; {go_on}");
@@ -109,6 +101,50 @@ fn carry_out(
         Ok(()) if is_broken => Ok(ExitCode::from(1)),
         Ok(()) => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// Rounds that were cut, as far as it came, not yet concluded.
+struct Cut {
+    store: Store,
+    record: Record,
+    ended: Result<(), PowerCutError>,
+}
+
+/// Cuts all rounds of `record` that have not ended; `shows` a line each.
+fn cut(
+    arguments: &PowerCutArguments,
+    order: &PowerCutOrder,
+    caller: &Caller,
+    (mut store, mut record): (Store, Record),
+    (shows, stop): (bool, &AtomicBool),
+) -> Result<Cut> {
+    if let Some(sentence) = restore::left_behind() {
+        output::talk!("drivelab: {sentence}");
+    }
+    (record.error, record.finished) = (None, None);
+    run::begin(&mut store, &mut record)?;
+    let mut cuts = record.power_cuts.clone().expect("a run of power cuts");
+    let mut told = Told { shows, verbose: arguments.verbose, record: &mut record, store };
+    let ended = powercut::rounds(order, caller, &mut cuts, &mut told, stop);
+    let Told { store, .. } = told;
+    record.power_cuts = Some(cuts);
+    (record.state, record.error) = match &ended {
+        Ok(()) => (State::Complete, None),
+        Err(PowerCutError::Interrupted) => (State::Interrupted, None),
+        Err(error) => (State::Failed, Some(error.to_string())),
+    };
+    record.finished = Some(host::now());
+    Ok(Cut { store, record, ended })
+}
+
+fn deliver(arguments: &PowerCutArguments, record: &Record) {
+    crate::store::deliver(arguments.store.as_deref(), &record.id);
+}
+
+/// How the rounds that are missing are cut.
+fn go_on(arguments: &PowerCutArguments, record: &Record) -> String {
+    let place = output::store_option(arguments.store.as_deref());
+    format!("go on with `drivelab power-cut --resume {}{place}`", record.id)
 }
 
 /// A run of which no round has ended.
@@ -123,24 +159,35 @@ fn opened(arguments: &PowerCutArguments, order: &PowerCutOrder, store: &Store) -
 
 /// The command line that runs a round again: without what chose the rounds, or where they go.
 fn again(words: &[String], round: u32) -> String {
-    let mut words = words.iter().cloned();
+    let round = vec!["--round".to_owned(), round.to_string()];
+    let words = retyped(words, &["--rounds", "--round", "--json"], &[], round);
+    words.iter().map(record::quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// A command line without some options and flags, and with others.
+fn retyped(words: &[String], options: &[&str], flags: &[&str], more: Vec<String>) -> Vec<String> {
+    let mut words = words.iter().skip(1).cloned();
     let (mut kept, mut after) = (vec!["drivelab".to_owned()], Vec::new());
-    words.next();
     while let Some(word) = words.next() {
-        match word.as_str() {
+        let (name, level) = word.split_once('=').map_or((&*word, None), |it| (it.0, Some(it.1)));
+        match name {
             // What follows is the program's.
             "--" => {
                 after.push(word);
                 after.extend(words.by_ref());
             }
-            "--rounds" | "--round" | "--json" => drop(words.next()),
-            _ if ["--rounds=", "--round=", "--json="].iter().any(|it| word.starts_with(it)) => {}
+            _ if flags.contains(&name) => {}
+            _ if options.contains(&name) => {
+                if level.is_none() {
+                    words.next();
+                }
+            }
             _ => kept.push(word),
         }
     }
-    kept.extend(["--round".to_owned(), round.to_string()]);
+    kept.extend(more);
     kept.extend(after);
-    kept.iter().map(record::quoted).collect::<Vec<_>>().join(" ")
+    kept
 }
 
 /// One sentence with the cure.

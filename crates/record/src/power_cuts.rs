@@ -106,6 +106,17 @@ impl PowerCuts {
         sum
     }
 
+    /// Promises a second before the power went, of those behind the first of each round.
+    pub fn promises_per_s(&self) -> Option<f64> {
+        let heard = self.rounds.iter().filter(|round| round.promises.made > 0);
+        let (mut made, mut seconds) = (0, 0.0);
+        for round in heard {
+            made += round.promises.made - 1;
+            seconds += round.cut_after_s;
+        }
+        (seconds > 0.0).then(|| made as f64 / seconds)
+    }
+
     /// Rounds that broke a promise.
     pub fn broken(&self) -> impl Iterator<Item = &PowerCutRound> {
         self.rounds.iter().filter(|round| round.is_broken())

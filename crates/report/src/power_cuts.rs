@@ -59,6 +59,32 @@ pub fn line(round: &PowerCutRound) -> String {
     text + "\n"
 }
 
+/// What stands above runs of many combinations.
+pub fn combination_heads() -> String {
+    const HEADS: [&str; 6] = ["broken rounds", "below", "lost", "torn", "promises/s", "run"];
+    combination_line(HEADS.map(ToOwned::to_owned), "combination")
+}
+
+/// A run among those of many combinations: what it broke, and how fast it promised.
+pub fn combination(id: &str, name: &str, cuts: &PowerCuts) -> String {
+    let ([broken, rounds], promises) = (shares(cuts), cuts.promises());
+    let rate = cuts.promises_per_s().map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"));
+    let fields = [
+        format!("{broken} of {rounds}"),
+        format!("{} %", below(cuts)),
+        promises.lost.to_string(),
+        promises.torn.to_string(),
+        rate,
+        id.to_owned(),
+    ];
+    combination_line(fields, name)
+}
+
+fn combination_line(fields: [String; 6], name: &str) -> String {
+    let [broken, below, lost, torn, rate, id] = fields;
+    format!("{broken:>13}  {below:>7}  {lost:>5}  {torn:>4}  {rate:>10}  {id:<8}  {name}\n")
+}
+
 /// What all rounds say. `again` is the command that runs one round again.
 pub fn verdict(cuts: &PowerCuts, again: Option<&dyn Fn(u32) -> String>) -> String {
     let rounds = cuts.rounds.len();

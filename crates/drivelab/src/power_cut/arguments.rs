@@ -34,6 +34,7 @@ Examples:
   drivelab power-cut 3xhdd-7200-cmr/raid5 --lose-member 0    its write hole
   drivelab power-cut nvme-tlc --case postgresql --set fsync=off
   drivelab power-cut hdd-7200-cmr -- ./mine --threads 4
+  drivelab power-cut hdd-7200-cmr --matrix --fs ext4,xfs --set synchronous=full,off
   drivelab power-cut --resume last                      after Ctrl-C or a crash
 
 A program of yours is called with `run DIR` and prints a line `ack ID` when it
@@ -45,7 +46,8 @@ Exit codes: 0 every promise was kept, 1 one was broken, 2 could not run, 130
 interrupted.";
 
 /// What is ordered already where a run goes on.
-const ORDERED: [&str; 17] = [
+const ORDERED: [&str; 18] = [
+    "matrix",
     "lose_member",
     "stack",
     "command",
@@ -66,7 +68,7 @@ const ORDERED: [&str; 17] = [
 ];
 
 /// `drivelab power-cut`.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(after_long_help = HELP)]
 #[command(override_usage = "drivelab power-cut [OPTIONS] <STACK> [-- <COMMAND>...]")]
 pub struct PowerCutArguments {
@@ -85,6 +87,11 @@ pub struct PowerCutArguments {
     /// Change a setting of that case, such as synchronous=off
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
+
+    /// Every combination, a run each: --fs, --kernel-flush and --set take levels with commas
+    /// between, --mkfs and --mount with semicolons
+    #[arg(long, conflicts_with_all = ["round", "json", "quiet"])]
+    pub matrix: bool,
 
     /// How often the power is cut
     #[arg(long, value_name = "N", default_value_t = 10,
@@ -199,7 +206,59 @@ impl PowerCutArguments {
         Ok(TargetText::of_word(word.as_ref())?)
     }
 
-    fn configuration(&self) -> Result<Configuration> {
+    /// An order for each combination of levels.
+    pub fn each(&self) -> Result<Vec<Self>> {
+        let mut sets = vec![Vec::new()];
+        for (key, levels) in &self.set {
+            let with = |set: &Vec<(String, String)>, level: &str| {
+                let mut set = set.clone();
+                set.push((key.clone(), level.trim().to_owned()));
+                set
+            };
+            sets = sets
+                .iter()
+                .flat_map(|set| levels.split(',').map(|level| with(set, level)))
+                .collect();
+        }
+        let level = |one: &Configuration, axis| one.level(axis).map(ToOwned::to_owned);
+        let configurations = self.axes()?.configurations();
+        let of = |one: &Configuration, set: &Vec<(String, String)>| Self {
+            matrix: false,
+            fs: one.fs().to_owned(),
+            mkfs: level(one, Axis::Mkfs),
+            mount: level(one, Axis::Mount),
+            kernel_flush: level(one, Axis::KernelFlush),
+            set: set.clone(),
+            ..self.clone()
+        };
+        Ok(configurations.iter().flat_map(|one| sets.iter().map(|set| of(one, set))).collect())
+    }
+
+    /// The levels of one order, as they are typed.
+    pub fn levels(&self) -> Vec<String> {
+        let named = [
+            ("--fs", Some(&self.fs)),
+            ("--mkfs", self.mkfs.as_ref()),
+            ("--mount", self.mount.as_ref()),
+            ("--kernel-flush", self.kernel_flush.as_ref()),
+        ];
+        let named = named.into_iter().filter_map(|(option, level)| Some((option, level?.clone())));
+        let set = self.set.iter().map(|(key, level)| ("--set", format!("{key}={level}")));
+        named.chain(set).flat_map(|(option, level)| [option.to_owned(), level]).collect()
+    }
+
+    /// The same in a table.
+    pub fn told(&self) -> Vec<String> {
+        let words = self.levels();
+        let pairs = words.chunks_exact(2).map(|pair| (pair[0].as_str(), pair[1].as_str()));
+        let told = pairs.map(|(option, level)| match option {
+            "--fs" | "--set" => level.to_owned(),
+            _ => format!("{}={level}", option.trim_start_matches('-')),
+        });
+        told.collect()
+    }
+
+    fn axes(&self) -> Result<Axes> {
         let words = [
             (Axis::Fs, Some(self.fs.as_str())),
             (Axis::Mkfs, self.mkfs.as_deref()),
@@ -207,12 +266,15 @@ impl PowerCutArguments {
             (Axis::KernelFlush, self.kernel_flush.as_deref()),
         ];
         let words = words.into_iter().filter_map(|(axis, text)| Some((axis, text?)));
-        let axes = Axes::of(words).map_err(|bad| crate::matrix::in_words(bad.into()))?;
-        let mut all = axes.configurations();
+        Axes::of(words).map_err(|bad| crate::matrix::in_words(bad.into()))
+    }
+
+    fn configuration(&self) -> Result<Configuration> {
+        let mut all = self.axes()?.configurations();
         if all.len() != 1 {
             bail!(
-                "--fs, --mkfs, --mount and --kernel-flush take one level each here: cut once for \
-                 each"
+                "--fs, --mkfs, --mount and --kernel-flush have several levels: --matrix cuts for \
+                 each combination"
             );
         }
         Ok(all.remove(0))

@@ -187,13 +187,69 @@ fn what_cannot_be_had_is_refused_in_a_sentence() {
         (&["sata-tlc", "--set", "synchronous=offf"], "synchronous=off, normal, full or extra"),
         (&["sata-tlc", "--case", "files", "--set", "fsync=of"], "it has fsync=on or off"),
         (&["sata-tlc", "--fs", "raw"], "a program needs a file system"),
-        (&["sata-tlc", "--fs", "ext4,xfs"], "one level each"),
+        (&["sata-tlc", "--fs", "ext4,xfs"], "--matrix cuts for each combination"),
+        // The last of four combinations: nothing is begun before it is understood.
+        (&["sata-tlc", "--matrix", "--set", "synchronous=full,of"], "synchronous=off, normal"),
+        (&["sata-tlc", "--matrix", "--fs", "ext4,ext5"], "ext5"),
         (&["sata-tlk"], "sata-tlc"),
     ] {
         let all = ["power-cut"].iter().chain(words).copied();
         let done = bench.drivelab_without_store(all).done();
         assert_eq!(done.code, Some(2), "{words:?}: {}", done.stdout);
         assert_one_sentence(&done.stderr, &[said]);
+    }
+}
+
+/// Which settings are safe, and what that costs, took a call for each, and a table by hand.
+#[test]
+fn every_combination_is_a_run_and_a_line_with_its_rate() {
+    need_power_cuts!();
+    let bench = Bench::new();
+    let words = ["--matrix", "--rounds", "2", "--within", "300ms", "--mount", "noatime;nodelalloc"];
+    let done = cut(&bench, &[&words[..], &["--set", "synchronous=full,off", "--seed=4"]].concat());
+    assert_eq!(done.code, Some(1), "{}{}", done.stdout, done.stderr);
+    let (heads, lines) = done.stdout.split_once('\n').expect("heads");
+    assert!(heads.contains("broken rounds") && heads.contains("promises/s"), "{heads}");
+    let lines: Vec<&str> = lines.lines().collect();
+    let names = ["noatime", "nodelalloc"].iter().flat_map(|mount| {
+        ["full", "off"].map(|level| (format!("  mount={mount} synchronous={level}"), level))
+    });
+    let runs: Vec<(&str, &str)> = lines
+        .iter()
+        .zip(names)
+        .map(|(line, (name, level))| {
+            assert!(line.ends_with(&name) && line.len() <= 100, "{line}");
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let rate: f64 = fields[7].parse().expect("a rate");
+            assert!(rate > 1.0, "{line}");
+            assert_eq!(fields[0] == "0", level == "full", "{line}");
+            (fields[8], level)
+        })
+        .collect();
+    assert_eq!((lines.len(), runs.len()), (4, 4), "{}", done.stdout);
+    for (id, level) in runs {
+        let record = bench.record(id);
+        assert_eq!(cuts(&record).program, format!("sqlite synchronous={level}"));
+        // Each goes on, and is cut again, by words of its own.
+        let command: Vec<&str> = record["command_line"]
+            .as_array()
+            .expect("words")
+            .iter()
+            .flat_map(Value::as_str)
+            .collect();
+        assert!(!command.contains(&"--matrix") && command.contains(&"--seed=4"), "{command:?}");
+        let again = bench.drivelab(["power-cut", "--resume", id]).done();
+        again.refused(&["has all its rounds", "drivelab show"]);
+        let once: Vec<&str> = command
+            .iter()
+            .skip(1)
+            .copied()
+            .filter(|word| *word != "2" && *word != "--rounds")
+            .collect();
+        let once = bench.drivelab_without_store(once).and(["--round", "1"]);
+        let once = once.variable("TMPDIR", bench.path("area").to_str().expect("text")).done();
+        let codes = if level == "full" { [0, 0] } else { [0, 1] };
+        assert!(codes.map(Some).contains(&once.code), "{}{}", once.stdout, once.stderr);
     }
 }
 

@@ -181,8 +181,8 @@ impl Condition {
         self.values.extend(values.iter().map(|value| Value::from(*value)));
     }
 
-    /// And the cell is of a run that fits. `+` keeps SQLite from looking for each run's cells, which
-    /// lie among what was measured; the index of a fleet has them all.
+    /// And the cell is of a run that fits. `+` keeps SQLite from looking for each run's cells,
+    /// which lie among what was measured; the index of a fleet has them all.
     pub fn of_runs(&mut self, runs: Self) {
         self.parts.push(format!("+run IN (SELECT sequence FROM run WHERE {})", runs.text()));
         self.values.extend(runs.values);
