@@ -343,13 +343,16 @@ fn processes(place: &str) -> Vec<String> {
     texts.filter(|text| text.contains(place)).collect()
 }
 
-/// Starts rounds, kills drivelab when `is_at_work` says so, and has everything put back.
-fn killed(words: &[&str], is_at_work: impl Fn(&[String]) -> bool) {
+/// Starts rounds, kills drivelab when `is_at_work` says so, and has everything put back. Programs in
+/// the folder `slow` come before those of the machine.
+fn killed(words: &[&str], slow: Option<&str>, is_at_work: impl Fn(&[String]) -> bool) {
     let bench = Bench::new();
     let area = bench.path("area");
     let area = area.to_str().expect("text");
     let rounds = ["power-cut", STACK, "--rounds", "100", "--within", "9s"];
-    let call = bench.drivelab(rounds).and(words);
+    let path = std::env::var("PATH").expect("a PATH");
+    let slow = slow.map_or(String::new(), |folder| format!("{folder}:"));
+    let call = bench.drivelab(rounds).and(words).variable("PATH", &format!("{slow}{path}"));
     let living = call.variable("TMPDIR", area).start();
     let deadline = Instant::now() + Duration::from_secs(60);
     while !is_at_work(&processes(area)) {
@@ -372,7 +375,16 @@ fn a_killed_power_cut_leaves_no_database_behind() {
     if !std::path::Path::new("/usr/lib/postgresql").exists() {
         return common::skip("PostgreSQL");
     }
-    killed(&["--case", "postgresql"], |all| all.iter().any(|words| words.contains("psql")));
+    let asks = |all: &[String]| all.iter().any(|words| words.contains("psql"));
+    killed(&["--case", "postgresql"], None, asks);
+    // Where the machine was busy, drivelab was killed before the server had asked to die with it.
+    let place = Bench::new();
+    let script = place.file("setpriv", "#!/bin/sh\nsleep 1\nexec /usr/bin/setpriv \"$@\"\n");
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&script, executable).expect("it is ours");
+    let folder = script.parent().expect("a folder");
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).expect("ours");
+    killed(&["--case", "postgresql"], folder.to_str(), asks);
 }
 
 /// The kernel starts a script by its interpreter, so that no process has the program's name first.
@@ -388,5 +400,5 @@ fn restore_ends_a_script_that_a_killed_power_cut_left() {
     let program = script.to_str().expect("text");
     let executable = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(&script, executable).expect("it is ours");
-    killed(&["--", program], |all| all.iter().any(|words| words.contains(" run ")));
+    killed(&["--", program], None, |all| all.iter().any(|words| words.contains(" run ")));
 }

@@ -132,7 +132,10 @@ impl Place {
     /// knows and that keeps the file system busy.
     fn server(&self, settings: &[Setting]) -> Command {
         let mut command = self.run_as_user(Path::new("setpriv"));
-        command.args(["--pdeathsig", "KILL", "--"]).arg(self.programs.join("postgres"));
+        // A parent that was gone before the signal was asked for sends none.
+        const IF_PARENT_LIVES: &str = r#"[ "$PPID" = "$0" ] && exec "$@""#;
+        command.args(["--pdeathsig", "KILL", "--", "sh", "-c", IF_PARENT_LIVES]);
+        command.arg(std::process::id().to_string()).arg(self.programs.join("postgres"));
         command.arg("-D").arg(&self.data).arg("-k").arg(&self.at).args(["-h", ""]);
         for (key, value) in settings {
             command.arg("-c").arg(format!("{key}={value}"));
