@@ -343,8 +343,8 @@ fn processes(place: &str) -> Vec<String> {
     texts.filter(|text| text.contains(place)).collect()
 }
 
-/// Starts rounds, kills drivelab when `is_at_work` says so, and has everything put back. Programs in
-/// the folder `slow` come before those of the machine.
+/// Starts rounds, kills drivelab when `is_at_work` says so, and has everything put back. Programs
+/// in the folder `slow` come before those of the machine.
 fn killed(words: &[&str], slow: Option<&str>, is_at_work: impl Fn(&[String]) -> bool) {
     let bench = Bench::new();
     let area = bench.path("area");
