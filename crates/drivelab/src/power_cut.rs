@@ -68,6 +68,7 @@ fn carry_out(
         None => opened(arguments, order, &store)?,
     };
     let stop = interrupt::flag()?;
+    restore::tell_left_behind();
     let to_stdout = arguments.json.as_deref() == Some(Path::new("-"));
     let shows = !arguments.quiet && !to_stdout;
     if shows {
@@ -118,9 +119,6 @@ fn cut(
     (mut store, mut record): (Store, Record),
     (shows, stop): (bool, &AtomicBool),
 ) -> Result<Cut> {
-    if let Some(sentence) = restore::left_behind() {
-        output::talk!("drivelab: {sentence}");
-    }
     (record.error, record.finished) = (None, None);
     run::begin(&mut store, &mut record)?;
     let mut cuts = record.power_cuts.clone().expect("a run of power cuts");

@@ -59,18 +59,18 @@ pub fn restore(arguments: &RestoreArguments) -> Result<ExitCode> {
     told.map(|()| ExitCode::SUCCESS)
 }
 
-/// A sentence where killed runs left something changed. A loop device over a mount whose server is
-/// gone, for one, makes mkfs.btrfs fail, whatever it is to format.
-pub fn left_behind() -> Option<String> {
-    let found = left(&Ledger::directory()).ok()?;
+/// Says where killed runs left something changed. A loop device over a mount whose server is gone,
+/// for one, makes mkfs.btrfs fail, whatever it is to format.
+pub fn tell_left_behind() {
+    let Ok(found) = left(&Ledger::directory()) else { return };
     let dead = found.iter().flatten().filter(|ledger| !ledger.is_alive).count();
     let runs = if dead == 1 { "a killed run" } else { "killed runs" };
-    (dead > 0).then(|| {
-        format!(
-            "{runs} left changes on this machine that may be in the way: `drivelab restore --list` shows them, `drivelab \
-             restore` puts them back"
-        )
-    })
+    if dead > 0 {
+        output::talk!(
+            "drivelab: {runs} left changes on this machine that may be in the way: `drivelab \
+             restore --list` shows them, `drivelab restore` puts them back"
+        );
+    }
 }
 
 /// `drivelab matrix --loop ., process 4711, 2026-11-22T09:30:00Z: still running`.

@@ -22,18 +22,26 @@ const HEADS: &str = "round  cut after  sectors  promises   lost   torn  back in 
 
 /// What stands above the rounds.
 pub fn head(record: &Record, cuts: &PowerCuts) -> String {
+    format!(
+        "{}, {}, {}: {}, seed {}\n",
+        drives(record, cuts),
+        cuts.configuration,
+        cuts.program,
+        ordered(cuts),
+        record.seed,
+    )
+}
+
+/// What is cut, with every fault that is planted in it.
+fn drives(record: &Record, cuts: &PowerCuts) -> String {
     let target = record.targets.first().map_or("", |target| target.text.as_str());
     let fault = cuts.fault.as_ref().map(|fault| format!(" that {fault} (planted)"));
     let lost = cuts.lost_member.map(|member| format!(", back without member {member}"));
-    format!(
-        "{target}{}{}, {}, {}: {}, seed {}\n",
-        fault.unwrap_or_default(),
-        lost.unwrap_or_default(),
-        cuts.configuration,
-        cuts.program,
-        counted(u64::from(cuts.last - cuts.first) + 1, "round"),
-        record.seed,
-    )
+    format!("{target}{}{}", fault.unwrap_or_default(), lost.unwrap_or_default())
+}
+
+fn ordered(cuts: &PowerCuts) -> String {
+    counted(u64::from(cuts.last - cuts.first) + 1, "round")
 }
 
 /// What stands above the lines of rounds.
@@ -59,30 +67,27 @@ pub fn line(round: &PowerCutRound) -> String {
     text + "\n"
 }
 
-/// What stands above runs of many combinations.
-pub fn combination_heads() -> String {
-    const HEADS: [&str; 6] = ["broken rounds", "below", "lost", "torn", "promises/s", "run"];
-    combination_line(HEADS.map(ToOwned::to_owned), "combination")
+/// What stands above the runs of so many combinations, of which this is the first.
+pub fn combination_head(record: &Record, cuts: &PowerCuts, combinations: usize) -> String {
+    format!(
+        "{}: {} of {}, seed {}\n\
+         broken rounds    below   lost  torn  promises/s  run       combination\n",
+        drives(record, cuts),
+        counted(combinations as u64, "combination"),
+        ordered(cuts),
+        record.seed,
+    )
 }
 
 /// A run among those of many combinations: what it broke, and how fast it promised.
 pub fn combination(id: &str, name: &str, cuts: &PowerCuts) -> String {
     let ([broken, rounds], promises) = (shares(cuts), cuts.promises());
     let rate = cuts.promises_per_s().map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"));
-    let fields = [
-        format!("{broken} of {rounds}"),
-        format!("{} %", below(cuts)),
-        promises.lost.to_string(),
-        promises.torn.to_string(),
-        rate,
-        id.to_owned(),
-    ];
-    combination_line(fields, name)
-}
-
-fn combination_line(fields: [String; 6], name: &str) -> String {
-    let [broken, below, lost, torn, rate, id] = fields;
-    format!("{broken:>13}  {below:>7}  {lost:>5}  {torn:>4}  {rate:>10}  {id:<8}  {name}\n")
+    let (share, below) = (format!("{broken} of {rounds}"), format!("{} %", below(cuts)));
+    format!(
+        "{share:>13}  {below:>7}  {:>5}  {:>4}  {rate:>10}  {id:<8}  {name}\n",
+        promises.lost, promises.torn
+    )
 }
 
 /// What all rounds say. `again` is the command that runs one round again.

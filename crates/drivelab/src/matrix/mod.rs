@@ -64,9 +64,7 @@ pub fn measure(order: &MatrixOrder, keep: &Keep<'_>) -> Result<Option<Measured>>
     matrix::check(order, &caller, &device).map_err(in_words)?;
     let store = Rc::new(RefCell::new(crate::store::open_here(keep.store)?));
     let stop = interrupt::flag()?;
-    if let Some(sentence) = restore::left_behind() {
-        output::talk!("drivelab: {sentence}");
-    }
+    restore::tell_left_behind();
     let mut watch = Watch::new(order, keep.talk, Rc::clone(&store), stop.clone());
     let measured = matrix::measure(order, &caller, &device, &store, &mut watch, &stop);
     watch.finish();

@@ -210,15 +210,16 @@ impl PowerCutArguments {
     pub fn each(&self) -> Result<Vec<Self>> {
         let mut sets = vec![Vec::new()];
         for (key, levels) in &self.set {
+            let all: Vec<&str> = levels.split(',').map(str::trim).collect();
+            if let Some(twice) = (1..all.len()).find(|&at| all[..at].contains(&all[at])) {
+                bail!("--set {key}={levels}: `{}` stands there twice", all[twice]);
+            }
             let with = |set: &Vec<(String, String)>, level: &str| {
                 let mut set = set.clone();
-                set.push((key.clone(), level.trim().to_owned()));
+                set.push((key.clone(), level.to_owned()));
                 set
             };
-            sets = sets
-                .iter()
-                .flat_map(|set| levels.split(',').map(|level| with(set, level)))
-                .collect();
+            sets = sets.iter().flat_map(|set| all.iter().map(|level| with(set, level))).collect();
         }
         let level = |one: &Configuration, axis| one.level(axis).map(ToOwned::to_owned);
         let configurations = self.axes()?.configurations();

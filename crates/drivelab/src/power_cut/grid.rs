@@ -3,8 +3,8 @@
 use super::{
     Cut, again, arguments::PowerCutArguments, cut, deliver, go_on, in_words, opened, retyped,
 };
-use crate::{complaint, interrupt, matrix::caller, output};
-use anyhow::{Result, anyhow};
+use crate::{complaint, interrupt, matrix::caller, output, restore};
+use anyhow::{Context, Result, anyhow};
 use powercut::{PowerCutError, PowerCutOrder};
 use report::power_cuts;
 use std::process::ExitCode;
@@ -23,16 +23,22 @@ pub fn power_cuts(arguments: &PowerCutArguments) -> Result<ExitCode> {
     orders.iter().try_for_each(|order| powercut::check(order, &caller)).map_err(in_words)?;
     let stop = interrupt::flag()?;
     let typed = complaint::words_typed();
-    output::print(&power_cuts::combination_heads())?;
+    restore::tell_left_behind();
     let mut is_broken = false;
-    for ((one, order), name) in each.iter().zip(&orders).zip(&names) {
+    for (at, ((one, order), name)) in each.iter().zip(&orders).zip(&names).enumerate() {
         let store = crate::store::open_swept(arguments.store.as_deref())?;
         let mut record = opened(one, order, &store)?;
         record.command_line = retyped(&typed, &LEVELS, &["--matrix"], one.levels());
+        if at == 0 {
+            let cuts = record.power_cuts.as_ref().expect("a run of power cuts");
+            output::print(&power_cuts::combination_head(&record, cuts, each.len()))?;
+        }
         let Cut { mut store, record, ended } =
             cut(one, order, &caller, (store, record), (false, &stop))?;
         let cuts = record.power_cuts.as_ref().expect("a run of power cuts");
-        output::print(&power_cuts::combination(&record.id, name, cuts))?;
+        if !cuts.rounds.is_empty() {
+            output::print(&power_cuts::combination(&record.id, name, cuts))?;
+        }
         if let Some(first) = cuts.broken().next()
             && arguments.verbose
         {
@@ -42,7 +48,7 @@ pub fn power_cuts(arguments: &PowerCutArguments) -> Result<ExitCode> {
             );
         }
         is_broken |= cuts.broken().next().is_some();
-        run::conclude(&mut store, &record)?;
+        run::conclude(&mut store, &record).context("the record could not be kept")?;
         deliver(arguments, &record);
         let rest =
             format!("{}; the combinations after it are cut by a new call", go_on(one, &record));

@@ -76,6 +76,10 @@ fn drives_that_lie_about_flushes_are_found_out() {
         let head = done.stdout.lines().next().expect("a head");
         assert!(head.contains(&format!("{told} (planted)")), "{head}");
         assert!(done.stdout.contains(&format!("--flushes {how}")), "{}", done.stdout);
+        // The table of combinations said nothing of the fault.
+        let words = ["--flushes", how, "--matrix", "--rounds", "1", "--within", "100ms"];
+        let table = cut(&bench, &words).stdout;
+        assert!(table.contains(&format!("{told} (planted): 1 combination of 1 round")), "{table}");
     }
     // A managed volume below the file system does not open again, and it is said why.
     let words = ["power-cut", "sata-tlc:capacity=6G/flash", "--flushes", "ignored", "--round", "3"];
@@ -191,6 +195,7 @@ fn what_cannot_be_had_is_refused_in_a_sentence() {
         // The last of four combinations: nothing is begun before it is understood.
         (&["sata-tlc", "--matrix", "--set", "synchronous=full,of"], "synchronous=off, normal"),
         (&["sata-tlc", "--matrix", "--fs", "ext4,ext5"], "ext5"),
+        (&["sata-tlc", "--matrix", "--set", "synchronous=full,full"], "stands there twice"),
         (&["sata-tlk"], "sata-tlc"),
     ] {
         let all = ["power-cut"].iter().chain(words).copied();
@@ -208,9 +213,12 @@ fn every_combination_is_a_run_and_a_line_with_its_rate() {
     let words = ["--matrix", "--rounds", "2", "--within", "300ms", "--mount", "noatime;nodelalloc"];
     let done = cut(&bench, &[&words[..], &["--set", "synchronous=full,off", "--seed=4"]].concat());
     assert_eq!(done.code, Some(1), "{}{}", done.stdout, done.stderr);
-    let (heads, lines) = done.stdout.split_once('\n').expect("heads");
+    let mut lines = done.stdout.lines();
+    let head = lines.next().expect("a head");
+    assert_eq!(head, format!("model:{STACK}: 4 combinations of 2 rounds, seed 4"));
+    let heads = lines.next().expect("heads");
     assert!(heads.contains("broken rounds") && heads.contains("promises/s"), "{heads}");
-    let lines: Vec<&str> = lines.lines().collect();
+    let lines: Vec<&str> = lines.collect();
     let names = ["noatime", "nodelalloc"].iter().flat_map(|mount| {
         ["full", "off"].map(|level| (format!("  mount={mount} synchronous={level}"), level))
     });

@@ -66,12 +66,7 @@ impl Aggregate<Vec<f64>, Option<f64>> for Median {
         _: &mut Context<'_>,
         numbers: Option<Vec<f64>>,
     ) -> rusqlite::Result<Option<f64>> {
-        let Some(mut numbers) = numbers.filter(|numbers| !numbers.is_empty()) else {
-            return Ok(None);
-        };
-        numbers.sort_unstable_by(f64::total_cmp);
-        let middle = [(numbers.len() - 1) / 2, numbers.len() / 2].map(|place| numbers[place]);
-        Ok(Some((middle[0] + middle[1]) / 2.0))
+        Ok(numbers.map(|numbers| stats::median(&numbers)))
     }
 }
 
