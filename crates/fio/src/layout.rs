@@ -47,11 +47,15 @@ impl Wish {
             (Amount::Percent(percent), Some(whole)) => Amount::Bytes(of_file(percent, whole)),
             (amount, _) => amount,
         };
-        let length = job.size.map(known);
+        let (offset, length) = (known(job.offset), job.size.map(known));
+        let to_end = file_bytes.map(|whole| match offset {
+            Amount::Bytes(offset) => whole.saturating_sub(offset),
+            Amount::Percent(_) => whole,
+        });
         // Where both are given, `size` is how much is moved, of files that are no larger.
-        let length = match (length, file_bytes) {
-            (Some(Amount::Bytes(bytes)), Some(whole)) => Some(Amount::Bytes(bytes.min(whole))),
-            (None, Some(whole)) => Some(Amount::Bytes(whole)),
+        let length = match (length, to_end) {
+            (Some(Amount::Bytes(bytes)), Some(to_end)) => Some(Amount::Bytes(bytes.min(to_end))),
+            (None, Some(to_end)) => Some(Amount::Bytes(to_end)),
             (length, _) => length,
         };
         let (file, copies) = match &job.filename {
@@ -62,7 +66,7 @@ impl Wish {
             1 => job.offset_increment.saturating_mul(job.threads - 1),
             _ => 0,
         };
-        Self { file, copies, offset: known(job.offset), length, increments, file_bytes }
+        Self { file, copies, offset, length, increments, file_bytes }
     }
 
     /// Bytes of its file, if they follow from the job alone.

@@ -8,6 +8,7 @@ use crate::{
     layout::{Layout, Region},
     value::Amount,
 };
+use lab::workload::Reach;
 use notes::Notes;
 use std::fmt::Write;
 
@@ -22,6 +23,9 @@ pub(crate) fn method(file: &str, text: &str, jobs: Vec<Job>) -> Result<String, J
     let mut notes = Notes::new(&jobs);
     let groups = groups(jobs)?;
     let layouts: Vec<Layout> = groups.iter().map(|jobs| Layout::new(jobs)).collect();
+    for (jobs, layout) in groups.iter().zip(&layouts) {
+        something_to_work_on(jobs, layout)?;
+    }
     let all = layouts.iter().map(|layout| layout.bytes);
     let span = all.collect::<Option<Vec<u64>>>().and_then(|bytes| bytes.into_iter().max());
     if span.is_none() {
@@ -49,6 +53,18 @@ pub(crate) fn method(file: &str, text: &str, jobs: Vec<Job>) -> Result<String, J
     line("grade", quoted("normal"));
     line("passes", "1".to_owned());
     Ok(whole + &cells + "\n" + &as_comment(text))
+}
+
+/// A job that starts at the end of its file, or takes less than a byte of it, has no operation.
+fn something_to_work_on(jobs: &[Job], layout: &Layout) -> Result<(), JobError> {
+    let empty = |(_, region): &(&Job, &Region)| region.length == Reach::default();
+    match jobs.iter().zip(&layout.regions).find(empty) {
+        Some((job, _)) => Err(job.place.wrong(format!(
+            "`{}` has nothing to work on: its offset and size leave 0 bytes of its file",
+            job.name
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Jobs that run together.

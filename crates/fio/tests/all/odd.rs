@@ -42,6 +42,17 @@ fn what_is_wrong_is_told_with_its_line_and_the_cure() {
     }
 }
 
+/// A job that starts at the end of its file became a method that none can run; so did one of less
+/// than a byte.
+#[test]
+fn a_job_with_nothing_to_work_on_is_told() {
+    let beyond = "filesize=1m\noffset=2m";
+    for settings in ["offset=100%", "filesize=1m\noffset=100%", beyond, "filesize=10\nsize=1%"] {
+        let said = complaint(&format!("[a]\n{settings}\n"));
+        assert!(said.starts_with("job.fio, line 1: `a` has nothing to work on"), "{said}");
+    }
+}
+
 /// A file that includes itself filled the stack.
 #[test]
 fn files_that_include_one_another_end() {

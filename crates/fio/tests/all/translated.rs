@@ -51,6 +51,17 @@ fn shares_are_of_all_that_the_target_offers() {
     assert_eq!((places[1].start.share, places[1].length.share), (0.0, 1.0));
 }
 
+/// With `filesize` and `offset` a job went on beyond the end of its file; fio's ends there.
+#[test]
+fn a_job_ends_where_a_file_of_a_given_size_ends() {
+    for (more, bytes) in [("", 512 << 10), ("size=1m\n", 512 << 10), ("size=256k\n", 256 << 10)] {
+        let method = method(&format!("[a]\nfilesize=1m\noffset=512k\n{more}"));
+        let place = method.cells[0].streams[0].place.expect("it has a place");
+        assert_eq!((place.start.bytes, place.length.bytes), (512 << 10, bytes), "{more}");
+        assert_eq!(method.span, SpanRule::Bytes(1 << 20), "{more}");
+    }
+}
+
 /// fio moves `size` bytes a thread, whatever they share; ours counts operations where the area
 /// walked once is not that.
 #[test]
