@@ -73,6 +73,11 @@ pub enum FileSystemState {
 }
 
 impl FileSystemState {
+    /// Whether the power cut damaged it.
+    pub fn is_wrong(self) -> bool {
+        matches!(self, Self::Damaged | Self::Unmountable)
+    }
+
     /// The word in tables and documents.
     pub fn name(self) -> &'static str {
         match self {
@@ -87,10 +92,9 @@ impl FileSystemState {
 impl PowerCutRound {
     /// Whether a promise was broken, or nothing can be used.
     pub fn is_broken(&self) -> bool {
-        use FileSystemState::{Damaged, Unmountable};
         self.promises.lost + self.promises.torn > 0
             || self.broken.is_some()
-            || matches!(self.file_system, Damaged | Unmountable)
+            || self.file_system.is_wrong()
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{
 use block::{counted, one_or};
 use record::{PowerCutRound, PowerCuts, Record};
 use serde_json::{Value, json};
-use stats::{same_share, share_below};
+use stats::{same_share, share_interval};
 use std::fmt::Write;
 
 /// So many rounds that broke a promise are named.
@@ -71,7 +71,7 @@ pub fn line(round: &PowerCutRound) -> String {
 pub fn combination_head(record: &Record, cuts: &PowerCuts, combinations: usize) -> String {
     format!(
         "{}: {} of {}, seed {}\n\
-         broken rounds    below   lost  torn  promises/s  run       combination\n",
+         broken rounds     of cuts   lost  torn  promises/s  run       combination\n",
         drives(record, cuts),
         counted(combinations as u64, "combination"),
         ordered(cuts),
@@ -83,9 +83,14 @@ pub fn combination_head(record: &Record, cuts: &PowerCuts, combinations: usize) 
 pub fn combination(id: &str, name: &str, cuts: &PowerCuts) -> String {
     let ([broken, rounds], promises) = (shares(cuts), cuts.promises());
     let rate = cuts.promises_per_s().map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"));
-    let (share, below) = (format!("{broken} of {rounds}"), format!("{} %", below(cuts)));
+    let (share, bounds) = (format!("{broken} of {rounds}"), bounds(cuts));
+    let lost = cuts.rounds.iter().filter(|round| round.file_system.is_wrong()).count();
+    let file_system = match lost {
+        0 => String::new(),
+        lost => format!("; file system broken in {}", counted(lost as u64, "round")),
+    };
     format!(
-        "{share:>13}  {below:>7}  {:>5}  {:>4}  {rate:>10}  {id:<8}  {name}\n",
+        "{share:>13}  {bounds:>10}  {:>5}  {:>4}  {rate:>10}  {id:<8}  {name}{file_system}\n",
         promises.lost, promises.torn
     )
 }
@@ -101,11 +106,11 @@ pub fn verdict(cuts: &PowerCuts, again: Option<&dyn Fn(u32) -> String>) -> Strin
     let broken: Vec<&PowerCutRound> = cuts.broken().collect();
     let planted = if cuts.fault.is_some() { " with the planted fault" } else { "" };
     let mut text = format!(
-        "{kept} of {} kept; {} of {} broke one{planted}: fewer than {} % of such cuts (95 %)\n",
+        "{kept} of {} kept; {} of {} broke one{planted}: {} of such cuts (95 %)\n",
         counted(promises.made, "promise"),
         broken.len(),
         counted(rounds as u64, "round"),
-        below(cuts),
+        bounds_in_words(cuts),
     );
     if promises.lost + promises.torn > 0 {
         let _ = writeln!(text, "lost: {}, torn: {}", promises.lost, promises.torn);
@@ -136,10 +141,24 @@ pub fn verdict(cuts: &PowerCuts, again: Option<&dyn Fn(u32) -> String>) -> Strin
     text
 }
 
-/// The bound in percent.
-fn below(cuts: &PowerCuts) -> String {
+/// The share of such cuts that break a promise, as far as it is known.
+fn bounds_in_words(cuts: &PowerCuts) -> String {
+    match bounds(cuts).split_once(' ') {
+        Some(("<", percent)) => format!("fewer than {percent}"),
+        Some((">", percent)) => format!("more than {percent}"),
+        _ => bounds(cuts),
+    }
+}
+
+/// The same for a column of a table.
+fn bounds(cuts: &PowerCuts) -> String {
     let [broken, rounds] = shares(cuts);
-    format!("{:.1}", share_below(broken, rounds) * 100.0)
+    let [low, high] = share_interval(broken, rounds).map(|share| share * 100.0);
+    match broken {
+        0 => format!("< {high:.1} %"),
+        _ if broken == rounds => format!("> {low:.1} %"),
+        _ => format!("{low:.0}-{high:.0} %"),
+    }
 }
 
 fn shares(cuts: &PowerCuts) -> [u32; 2] {
@@ -261,7 +280,7 @@ impl CutsCompared<'_> {
         let mut table = crate::terminal::Table::new(&[
             ("run", Align::Left),
             ("broken rounds", Align::Right),
-            ("below, 95 %", Align::Right),
+            ("of such cuts", Align::Right),
             ("promises", Align::Right),
             ("lost", Align::Right),
             ("torn", Align::Right),
@@ -274,7 +293,7 @@ impl CutsCompared<'_> {
             let fields = [
                 record.id.clone(),
                 format!("{broken} of {rounds}"),
-                format!("{} %", below(cuts)),
+                bounds(cuts),
                 promises.made.to_string(),
                 promises.lost.to_string(),
                 promises.torn.to_string(),
@@ -289,8 +308,8 @@ impl CutsCompared<'_> {
         }
         page.gap();
         page.line(
-            "Below: with 95 % confidence a smaller share of such cuts breaks a promise. Fewer, \
-             more: chance alone would part them so far in less than 5 % of such pairs (Fisher's \
+            "Of such cuts: the share that breaks a promise, with 95 % confidence. Fewer, more: \
+             chance alone would part them so far in less than 5 % of such pairs (Fisher's \
              exact test).",
         );
         page.finish()
@@ -300,6 +319,7 @@ impl CutsCompared<'_> {
     pub fn document(&self) -> Value {
         let of = |(record, cuts): &(&Record, &PowerCuts)| {
             let [broken, rounds] = shares(cuts);
+            let [above, below] = share_interval(broken, rounds);
             json!({
                 "run": record.id,
                 "target": record.targets.first().map(|target| &target.text),
@@ -309,7 +329,8 @@ impl CutsCompared<'_> {
                 "lost_member": cuts.lost_member,
                 "broken_rounds": broken,
                 "rounds": rounds,
-                "broken_share_below": share_below(broken, rounds),
+                "broken_share_above": above,
+                "broken_share_below": below,
                 "promises": cuts.promises(),
             })
         };
@@ -389,9 +410,15 @@ mod tests {
         );
         kept.fault = Some("ignores flushes".to_owned());
         assert!(verdict(&kept, None).contains("broke one with the planted fault: fewer"));
+        let all = cuts(vec![round(1, 1), round(2, 3), round(3, 2)]);
+        let text = verdict(&all, None);
+        assert!(text.contains("3 of 3 rounds broke one: more than 36.8 % of such cuts"), "{text}");
         let lost = cuts(vec![round(1, 0), round(2, 3)]);
         let text = verdict(&lost, Some(&|round| format!("cut {round}")));
-        assert!(text.contains("21 of 24 promises kept; 1 of 2 rounds broke one"), "{text}");
+        assert!(
+            text.contains("21 of 24 promises kept; 1 of 2 rounds broke one: 1-99 % of"),
+            "{text}"
+        );
         assert!(text.contains("round 2; to cut there again:\n  cut 2\n"), "{text}");
         assert!(verdict(&cuts(Vec::new()), None).contains("no round"));
     }

@@ -47,7 +47,7 @@ pub use shapes::{
     BurstCredit, Cause, Change, FallingSlope, Plateau, Temperatures, burst_credit, falling_slope,
     held_rate, is_spindle_rate, lasting_change, little,
 };
-pub use share::{same_share, share_below};
+pub use share::{same_share, share_interval};
 pub use snia::{SniaVerdict, snia_steady};
 pub use stop::{Looks, Stop};
 pub use telling::{TOLD_APART, pairs_to_tell, passes_to_tell};

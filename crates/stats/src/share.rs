@@ -1,15 +1,23 @@
 //! Shares: how many of so many, what that says of the next, and of two samples.
 
-/// With 95 % confidence the share is below this where `found` of `all` were seen: the one-sided
-/// bound of Clopper and Pearson (Biometrika 26, 1934), by bisection of the binomial distribution.
-pub fn share_below(found: u32, all: u32) -> f64 {
-    if found >= all {
-        return 1.0;
+/// With 95 % confidence the share lies between these where `found` of `all` were seen: the bounds
+/// of Clopper and Pearson (Biometrika 26, 1934), by bisection of the binomial distribution. Where
+/// none or all were seen, one bound is known and the other has all of the confidence.
+pub fn share_interval(found: u32, all: u32) -> [f64; 2] {
+    match (found, all) {
+        (_, 0) => [0.0, 1.0],
+        (0, _) => [0.0, upper(0, all, 0.05)],
+        _ if found >= all => [1.0 - upper(0, all, 0.05), 1.0],
+        _ => [1.0 - upper(all - found, all, 0.025), upper(found, all, 0.025)],
     }
+}
+
+/// The share of which no more than `found` of `all` are seen with probability `chance`.
+fn upper(found: u32, all: u32, chance: f64) -> f64 {
     let (mut low, mut high) = (0.0_f64, 1.0_f64);
     for _ in 0..60 {
         let middle = f64::midpoint(low, high);
-        if at_most(found, all, middle) > 0.05 {
+        if at_most(found, all, middle) > chance {
             low = middle;
         } else {
             high = middle;
@@ -55,19 +63,23 @@ pub fn same_share([a, of_a]: [u32; 2], [b, of_b]: [u32; 2]) -> f64 {
 mod tests {
     use super::*;
 
-    /// 0 of 40 is 7.2 %, by 1 - 0.05^(1/40); the others are from tables of the F distribution.
+    /// 0 of 40 is 7.2 %, by 1 - 0.05^(1/40); R's binom.test has the others.
     #[test]
     fn bounds_are_those_of_clopper_and_pearson() {
-        let near = |found, all, wanted: f64| {
-            let bound = share_below(found, all);
-            assert!((bound - wanted).abs() < 0.0005, "{found} of {all}: {bound}");
+        let near = |found, all, wanted: [f64; 2]| {
+            let bounds = share_interval(found, all);
+            for (bound, wanted) in bounds.iter().zip(wanted) {
+                assert!((bound - wanted).abs() < 0.0005, "{found} of {all}: {bounds:?}");
+            }
         };
-        near(0, 40, 1.0 - 0.05_f64.powf(1.0 / 40.0));
-        near(0, 1, 0.95);
-        near(1, 10, 0.3942);
-        near(5, 20, 0.4556);
-        assert!((share_below(10, 10) - 1.0).abs() < 1e-12);
-        assert!(share_below(0, 1000) < 0.003 && share_below(0, 1000) > 0.0029);
+        near(0, 40, [0.0, 1.0 - 0.05_f64.powf(1.0 / 40.0)]);
+        near(40, 40, [0.05_f64.powf(1.0 / 40.0), 1.0]);
+        near(0, 1, [0.0, 0.95]);
+        near(1, 10, [0.0025, 0.4450]);
+        near(5, 20, [0.0866, 0.4910]);
+        near(15, 20, [0.5090, 0.9134]);
+        near(0, 0, [0.0, 1.0]);
+        near(0, 1000, [0.0, 0.0030]);
     }
 
     /// Fisher's own tea (8 cups, 3 of 4 right: 0.4857), and R's fisher.test for the others.

@@ -3,7 +3,7 @@
 
 use crate::common;
 
-use common::{Bench, Outcome, assert_one_sentence, can_make_file_systems};
+use common::{Bench, Outcome, assert_one_sentence};
 use record::PowerCuts;
 use serde_json::Value;
 use std::{
@@ -11,15 +11,6 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-
-macro_rules! need_power_cuts {
-    ($($program:expr),*) => {
-        need_programs!("nbdfuse", "e2fsck" $(, $program)*);
-        if !can_make_file_systems() {
-            return;
-        }
-    };
-}
 
 /// A drive whose seeks do not make a test long.
 const STACK: &str = "sata-tlc:capacity=6G";
@@ -228,10 +219,10 @@ fn every_combination_is_a_run_and_a_line_with_its_rate() {
         .map(|(line, (name, level))| {
             assert!(line.ends_with(&name) && line.len() <= 100, "{line}");
             let fields: Vec<&str> = line.split_whitespace().collect();
-            let rate: f64 = fields[7].parse().expect("a rate");
+            let rate: f64 = fields[8].parse().expect("a rate");
             assert!(rate > 1.0, "{line}");
             assert_eq!(fields[0] == "0", level == "full", "{line}");
-            (fields[8], level)
+            (fields[9], level)
         })
         .collect();
     assert_eq!((lines.len(), runs.len()), (4, 4), "{}", done.stdout);

@@ -19,6 +19,8 @@ fn pasted(bench: &Bench, command: &str) -> String {
         .env("PATH", path)
         .env("XDG_DATA_HOME", bench.path("data"))
         .env("XDG_CONFIG_HOME", bench.path("config"))
+        .env("XDG_STATE_HOME", bench.path("state"))
+        .env("TMPDIR", bench.path("."))
         .envs([("LANG", "C.UTF-8"), ("LC_ALL", "C.UTF-8")])
         .output()
         .expect("a shell");
@@ -100,6 +102,12 @@ fn a_file_system_and_settings_are_chosen_for_a_database() {
 #[test]
 fn a_data_sheet_is_checked_by_its_maker() {
     walk("walk-data-sheet.md");
+}
+
+#[test]
+fn a_database_survives_a_power_cut_or_not() {
+    need_power_cuts!();
+    walk("walk-power-cut.md");
 }
 
 #[test]

@@ -32,6 +32,18 @@ macro_rules! need_programs {
     };
 }
 
+/// Leaves a test that cuts the power of drives, with more programs where they are named, as
+/// `need_programs` does.
+#[macro_export]
+macro_rules! need_power_cuts {
+    ($($program:expr),*) => {
+        need_programs!("nbdfuse", "e2fsck" $(, $program)*);
+        if !common::can_make_file_systems() {
+            return;
+        }
+    };
+}
+
 /// `drivelab serve` on a Unix socket; killed when the test is left.
 pub struct Serving {
     living: Living,
