@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use signal_hook::{
-    consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1},
+    consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2},
     flag,
     iterator::Signals,
     low_level,
@@ -63,10 +63,13 @@ pub fn flag() -> Result<Arc<AtomicBool>> {
     Ok(raised)
 }
 
-/// A flag that SIGUSR1 raises: the power of what is served is to be cut.
-pub fn power_cut_flag() -> Result<Arc<AtomicBool>> {
-    let raised = Arc::new(AtomicBool::new(false));
-    flag::register(SIGUSR1, Arc::clone(&raised)).context("cannot listen for signals")?;
+/// Flags that SIGUSR1 and SIGUSR2 raise: the power of what is served is to be cut, now or in the
+/// middle of the next flush.
+pub fn power_cut_flags() -> Result<[Arc<AtomicBool>; 2]> {
+    let raised = <[Arc<AtomicBool>; 2]>::default();
+    for (signal, raised) in [SIGUSR1, SIGUSR2].into_iter().zip(&raised) {
+        flag::register(signal, Arc::clone(raised)).context("cannot listen for signals")?;
+    }
     Ok(raised)
 }
 

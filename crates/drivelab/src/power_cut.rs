@@ -191,7 +191,7 @@ fn retyped(words: &[String], options: &[&str], flags: &[&str], more: Vec<String>
 /// One sentence with the cure.
 fn in_words(error: PowerCutError) -> Error {
     match error {
-        PowerCutError::Raw => anyhow!("--fs raw: {error}"),
+        PowerCutError::Raw(_) => anyhow!("--fs raw: {error}"),
         PowerCutError::NoMember(_) => anyhow!("--lose-member: {error}"),
         PowerCutError::Matrix(MatrixError::Refused(refusal)) => match refusal.kind {
             RefusalKind::NotRoot => anyhow!(

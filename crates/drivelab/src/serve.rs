@@ -23,7 +23,7 @@ use host::Consent;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nbd::{Address, protocol::NAME_BYTES_MAX};
 use record::ServerEvent;
-use std::{error, io::IsTerminal, process::ExitCode, sync::Arc};
+use std::{error, io::IsTerminal, process::ExitCode};
 use target::{
     TargetText,
     serve::{Cuttable, Sharing, Wishes},
@@ -72,9 +72,9 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
     let pid_file = pid_file.context("--pid-file")?;
     // From here on a signal ends it in order, however far it came.
     let stop = interrupt::flag()?;
-    let cut = match arguments.power_cut {
-        Some(_) => interrupt::power_cut_flag()?,
-        None => Arc::default(),
+    let [cut, cut_in_flush] = match arguments.power_cut {
+        Some(_) => interrupt::power_cut_flags()?,
+        None => Default::default(),
     };
     let clock = Clock::start();
     let served = target::serve::serve(&target, &wishes, clock)?;
@@ -94,6 +94,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
         lost_member: arguments.lose_member,
         stop: &stop,
         cut: &cut,
+        cut_in_flush: &cut_in_flush,
         clock,
     };
     let control = arguments.control.as_deref().map(Control::start).transpose();

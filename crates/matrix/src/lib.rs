@@ -53,7 +53,7 @@ pub mod rig {
     pub use crate::{
         attached::Attached,
         cut::{checker, put_back, wait_for_cut},
-        serving::connect,
+        serving::{connect, uri},
         stage::{mount_again, set},
     };
 }

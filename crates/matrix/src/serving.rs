@@ -86,6 +86,11 @@ fn socket(base: &Path) -> PathBuf {
     base.join("nbd.sock")
 }
 
+/// Where what is served is found.
+pub fn uri(base: &Path) -> String {
+    format!("nbd+unix:///?socket={}", socket(base).display())
+}
+
 /// Attaches what is served, or its first `bytes_max` bytes: the block device, and nbdfuse.
 ///
 /// # Errors
@@ -95,9 +100,8 @@ pub fn connect(
     base: &Path,
     bytes_max: Option<u64>,
 ) -> Result<(PathBuf, Child), MatrixError> {
-    let (socket, place) = (socket(base), base.join("nbd"));
+    let (uri, place) = (uri(base), base.join("nbd"));
     ledger.new_directory(&Directory::open_canonical(base)?, "nbd".as_ref())?;
-    let uri = format!("nbd+unix:///?socket={}", socket.display());
     let words = [place.display().to_string(), uri.clone()];
     ledger.say(&Program::new(["nbdfuse", &words[0], &words[1]]).to_string());
     let mounted = Change::Mount {

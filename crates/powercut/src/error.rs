@@ -12,9 +12,9 @@ pub enum PowerCutError {
     /// The machine.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// Only a file system can hold a program's files.
-    #[error("a program needs a file system: name one, such as ext4")]
-    Raw,
+    /// A built-in program has files.
+    #[error("{0} needs a file system: name one, such as ext4, or a program of yours")]
+    Raw(String),
     /// Only modelled drives lose their power.
     #[error("only the power of modelled drives can be cut: name model:STACK")]
     NotModelled,

@@ -2,7 +2,12 @@
 
 use matrix::Configuration;
 use record::PowerCuts;
-use std::{ffi::OsString, ops::RangeInclusive, path::Path, time::Duration};
+use std::{
+    ffi::OsString,
+    ops::RangeInclusive,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 use target::{serve::Flushes, stack::Stack};
 
 /// Rounds of power cuts.
@@ -34,8 +39,33 @@ pub struct PowerCutOrder {
 pub struct Program {
     /// What it is called in a table.
     pub name: String,
-    /// The program and its arguments; a phase and the directory follow.
+    /// The program and its arguments; a phase and the place follow.
     pub words: Vec<OsString>,
+    /// It is one of ours, which has files.
+    pub is_built_in: bool,
+}
+
+/// Where a program works.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// A file system that is mounted here.
+    Directory(PathBuf),
+    /// The drives themselves, which it attaches as it likes.
+    Served {
+        /// Where they are served.
+        uri: String,
+        /// Where it is started.
+        directory: PathBuf,
+    },
+}
+
+impl Place {
+    /// Its working directory.
+    pub fn directory(&self) -> &Path {
+        match self {
+            Self::Directory(directory) | Self::Served { directory, .. } => directory,
+        }
+    }
 }
 
 /// What a program is to do.
@@ -75,10 +105,13 @@ impl PowerCutOrder {
 
 impl Program {
     /// The command line of a phase.
-    pub fn command(&self, phase: Phase, directory: &Path) -> Vec<OsString> {
+    pub fn command(&self, phase: Phase, place: &Place) -> Vec<OsString> {
         let mut words = self.words.clone();
         words.push(phase.word().into());
-        words.push(directory.into());
+        words.push(match place {
+            Place::Directory(directory) => directory.into(),
+            Place::Served { uri, .. } => uri.into(),
+        });
         words
     }
 }

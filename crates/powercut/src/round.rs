@@ -3,7 +3,7 @@
 use crate::{
     error::PowerCutError,
     moment::{Moment, draw},
-    order::{Phase, PowerCutOrder},
+    order::{Phase, Place, PowerCutOrder},
     protocol::{self, Answer},
     tree,
     workload::{Heard, Workload},
@@ -50,8 +50,9 @@ pub trait Audience {
 /// # Errors
 /// A sentence with the cure.
 pub fn check(order: &PowerCutOrder, caller: &Caller) -> Result<(), PowerCutError> {
-    if order.configuration.is_raw() {
-        return Err(PowerCutError::Raw);
+    let is_raw = order.configuration.is_raw();
+    if is_raw && order.program.is_built_in {
+        return Err(PowerCutError::Raw(order.program.name.clone()));
     }
     caller.check_place()?;
     if let Some(member) = order.lost_member {
@@ -59,6 +60,10 @@ pub fn check(order: &PowerCutOrder, caller: &Caller) -> Result<(), PowerCutError
             .map_err(|error| PowerCutError::NoMember(error.to_string()))?;
     }
     let device = TestDevice::Model { stack: order.stack.clone() };
+    if is_raw {
+        device.info()?;
+        return Ok(());
+    }
     device.check(std::slice::from_ref(&order.configuration))?;
     if let Some(checker) = rig::checker(&order.configuration, Path::new("")) {
         checker.require().map_err(MatrixError::from)?;
@@ -121,6 +126,14 @@ fn all_rounds(
     Ok(rig::put_back(&mut ledger, whole, &mut Vec::new())?)
 }
 
+/// What came of a program's work.
+struct Worked {
+    cut_after: Duration,
+    promised: Vec<String>,
+    /// Sectors that the cut changed; an error where the drives did not come back.
+    lost: Result<u64, PowerCutError>,
+}
+
 /// What is there during a round.
 struct Rig<'a> {
     order: &'a PowerCutOrder,
@@ -144,15 +157,13 @@ impl Rig<'_> {
         let power = Pid::from_child(&server);
         self.children.push(server);
         let above = ledger.mark();
-        let at = base.join("mount");
-        let (device, client) = rig::connect(ledger, base, Some(order.bytes))?;
-        self.children.push(client);
-        let attached = Attached::new(device, Vec::new())?;
-        rig::set(ledger, &order.configuration, &attached, &at, false)?;
+        let place = match order.configuration.is_raw() {
+            true => Place::Served { uri: rig::uri(base), directory: base.to_owned() },
+            false => self.file_system(ledger)?,
+        };
         let moment = draw(order.seed, self.round, order.within);
-        let (cut_after, mut promised) = self.work(ledger, &at, moment)?;
-        let lost = cut(ledger, power, said);
-        promised.extend(self.end_workload());
+        let Worked { cut_after, mut promised, lost } =
+            self.work(ledger, &place, moment, (power, said))?;
         let mut heard = BTreeSet::new();
         promised.retain(|id| heard.insert(id.clone()));
         let made = promised.len() as u64;
@@ -163,9 +174,6 @@ impl Rig<'_> {
         // The server has nobody connected: unmounting cannot write what the cut took.
         let mut clients = self.children.split_off(1);
         rig::put_back(ledger, above, &mut clients)?;
-        let since = Instant::now();
-        let (device, client) = rig::connect(ledger, base, Some(order.bytes))?;
-        self.children.push(client);
         let mut result = PowerCutRound {
             round: self.round,
             cut_after_s: cut_after.as_secs_f64(),
@@ -175,18 +183,37 @@ impl Rig<'_> {
             file_system: FileSystemState::Unmountable,
             mounted_after_s: 0.0,
         };
+        let Place::Directory(at) = &place else {
+            result.file_system = FileSystemState::None;
+            self.ask(ledger, &place, &promised, &mut result)?;
+            return Ok(result);
+        };
+        let since = Instant::now();
+        let (device, client) = rig::connect(ledger, base, Some(order.bytes))?;
+        self.children.push(client);
         let mark = ledger.mark();
-        if let Err(error) = rig::mount_again(ledger, &order.configuration, &device, &at) {
+        if let Err(error) = rig::mount_again(ledger, &order.configuration, &device, at) {
             ledger.say(&error.to_string());
             result.mounted_after_s = since.elapsed().as_secs_f64();
             result.promises.lost = made;
             return Ok(result);
         }
         result.mounted_after_s = since.elapsed().as_secs_f64();
-        self.ask(ledger, &at, &promised, &mut result)?;
+        self.ask(ledger, &place, &promised, &mut result)?;
         rig::put_back(ledger, mark, &mut Vec::new())?;
         result.file_system = file_system(ledger, order, &device);
         Ok(result)
+    }
+
+    /// A new file system on the drives.
+    fn file_system(&mut self, ledger: &mut Ledger) -> Result<Place, PowerCutError> {
+        let (order, base) = (self.order, self.caller.place.as_path());
+        let at = base.join("mount");
+        let (device, client) = rig::connect(ledger, base, Some(order.bytes))?;
+        self.children.push(client);
+        let attached = Attached::new(device, Vec::new())?;
+        rig::set(ledger, &order.configuration, &attached, &at, false)?;
+        Ok(Place::Directory(at))
     }
 
     /// What stands on the drives, a managed volume or a tier, could not be opened again: all of it
@@ -216,20 +243,24 @@ impl Rig<'_> {
         })
     }
 
-    /// Lets the program work until the moment has come, and stops it where it is.
+    /// Lets the program work until the moment has come, stops it where it is, and cuts the power
+    /// of the server that is named and says so. In a flush the power goes first: what the program
+    /// promises after that, on a machine that would be off, is not counted.
     fn work(
         &mut self,
         ledger: &mut Ledger,
-        at: &Path,
+        place: &Place,
         moment: Moment,
-    ) -> Result<(Duration, Vec<String>), PowerCutError> {
-        let words = self.order.program.command(Phase::Run, at);
-        let workload = Workload::start(ledger, &words, Phase::Run, at, String::new())?;
+        (power, said): (Pid, ChildStdout),
+    ) -> Result<Worked, PowerCutError> {
+        let program = &self.order.program;
+        let workload = Workload::start(ledger, program, Phase::Run, place, String::new())?;
         let workload = self.workload.insert(workload);
         let mut promised: Vec<String> = Vec::new();
         let mut first = None;
         let mut deadline = Instant::now() + self.order.patience;
-        let cut_at = loop {
+        let mut said = Some(said);
+        let (cut_at, lost) = loop {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(PowerCutError::Interrupted);
             }
@@ -242,34 +273,53 @@ impl Rig<'_> {
                         deadline = heard
                             + match moment {
                                 Moment::After(time) => time,
-                                Moment::AfterPromise(_) => self.order.within,
+                                Moment::AfterPromise(_) | Moment::InFlush(_) => self.order.within,
                             };
                     }
                     let count = promised.len() as u32;
-                    if matches!(moment, Moment::AfterPromise(number) if count >= number) {
-                        break Instant::now();
+                    match moment {
+                        Moment::AfterPromise(number) if count >= number => {
+                            break (Instant::now(), None);
+                        }
+                        Moment::InFlush(number) if count >= number => {
+                            if let Some(said) = said.take() {
+                                signal(ledger, power, Signal::USR2)?;
+                                workload.hear_of_cut(said);
+                            }
+                        }
+                        _ => {}
                     }
                 }
+                Heard::Cut(lost) => break (Instant::now(), Some(lost.map_err(Into::into))),
+                // The server cuts soon, whatever the program does.
+                Heard::Silence | Heard::End if said.is_none() => {}
                 Heard::Silence if Instant::now() < deadline => {}
-                Heard::Silence if first.is_some() => break Instant::now(),
+                Heard::Silence if first.is_some() => break (Instant::now(), None),
                 Heard::Silence => return Err(self.no_promise()),
-                Heard::End => return self.ended_early(promised, first),
+                Heard::End => break (self.ended_early(first)?, None),
             }
         };
-        workload.freeze();
-        Ok((cut_at.duration_since(first.unwrap_or(cut_at)), promised))
+        let lost = match (lost, said) {
+            (None, Some(said)) => {
+                self.workload.as_ref().inspect(|workload| workload.freeze());
+                let lost = cut(ledger, power, said);
+                promised.extend(self.end_workload());
+                lost
+            }
+            (lost, _) => {
+                self.end_workload();
+                lost.expect("it was heard of")
+            }
+        };
+        Ok(Worked { cut_after: cut_at.duration_since(first.unwrap_or(cut_at)), promised, lost })
     }
 
-    /// A program that has done all it wanted may end; one that fails may not.
-    fn ended_early(
-        &mut self,
-        promised: Vec<String>,
-        first: Option<Instant>,
-    ) -> Result<(Duration, Vec<String>), PowerCutError> {
+    /// A program that has done all it wanted may end; one that fails may not. When it did.
+    fn ended_early(&mut self, first: Option<Instant>) -> Result<Instant, PowerCutError> {
         let workload = self.workload.take().expect("it was started");
         let (status, complaint) = workload.wait();
         match (status, first) {
-            (Some(status), Some(first)) if status.success() => Ok((first.elapsed(), promised)),
+            (Some(status), Some(_)) if status.success() => Ok(Instant::now()),
             (Some(status), None) if status.success() => Err(self.fault(
                 "the program ended without a promise: it must print a line `ack ID` when \
                  something is promised",
@@ -286,13 +336,13 @@ impl Rig<'_> {
     fn ask(
         &mut self,
         ledger: &mut Ledger,
-        at: &Path,
+        place: &Place,
         promised: &[String],
         result: &mut PowerCutRound,
     ) -> Result<(), PowerCutError> {
-        let words = self.order.program.command(Phase::Check, at);
         let told: String = promised.iter().map(|id| format!("{id}\n")).collect();
-        let workload = Workload::start(ledger, &words, Phase::Check, at, told)?;
+        let program = &self.order.program;
+        let workload = Workload::start(ledger, program, Phase::Check, place, told)?;
         let workload = self.workload.insert(workload);
         let deadline = Instant::now() + self.order.patience;
         let mut kept: BTreeSet<&str> = promised.iter().map(String::as_str).collect();
@@ -328,6 +378,7 @@ impl Rig<'_> {
                         self.shown()
                     )));
                 }
+                Heard::Cut(_) => unreachable!("nobody listens for it"),
                 Heard::End => break,
             }
         }
@@ -370,10 +421,16 @@ impl Rig<'_> {
 
 /// Cuts the power, and says how many sectors that changed.
 fn cut(ledger: &mut Ledger, power: Pid, said: ChildStdout) -> Result<u64, PowerCutError> {
-    ledger.say(&format!("kill -USR1 {}", power.as_raw_nonzero()));
-    kill_process(power, Signal::USR1)
-        .map_err(|error| MatrixError::Process(format!("the power cannot be cut: {error}")))?;
+    signal(ledger, power, Signal::USR1)?;
     Ok(rig::wait_for_cut(said)?)
+}
+
+/// Has the power cut: by USR1 now, by USR2 in the middle of the next flush.
+fn signal(ledger: &mut Ledger, power: Pid, signal: Signal) -> Result<(), PowerCutError> {
+    let word = if signal == Signal::USR1 { "USR1" } else { "USR2" };
+    ledger.say(&format!("kill -{word} {}", power.as_raw_nonzero()));
+    kill_process(power, signal)
+        .map_err(|error| MatrixError::Process(format!("the power cannot be cut: {error}")).into())
 }
 
 /// What the file system's own check says, once it is not mounted any more.

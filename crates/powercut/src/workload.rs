@@ -1,14 +1,17 @@
 //! A program that promises: started, listened to, stopped where it is.
 
-use crate::{order::Phase, protocol, tree};
+use crate::{
+    order::{Phase, Place, Program},
+    protocol, tree,
+};
 use host::{HostError, Ledger};
+use matrix::{MatrixError, rig};
 use std::{
-    ffi::OsString,
     io::{BufRead, BufReader, Read, Write},
     os::unix::process::CommandExt,
     path::Path,
-    process::{Child, Command, ExitStatus, Stdio},
-    sync::mpsc::{Receiver, RecvTimeoutError, channel},
+    process::{Child, ChildStdout, Command, ExitStatus, Stdio},
+    sync::mpsc::{Receiver, Sender, channel},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
@@ -16,10 +19,16 @@ use std::{
 /// So much of what it says on stderr is kept, for a sentence.
 const COMPLAINT_BYTES_MAX: u64 = 64 << 10;
 
+/// The variable in which a program finds the drives, where it attaches them itself.
+const NBD_URI: &str = "NBD_URI";
+
 /// A program under way.
 pub struct Workload {
     child: Child,
-    lines: Receiver<(Instant, String)>,
+    heard: Receiver<Heard>,
+    /// For what others have to say.
+    to: Sender<Heard>,
+    has_ended: bool,
     complaint: Option<JoinHandle<String>>,
 }
 
@@ -31,17 +40,20 @@ pub enum Heard {
     Silence,
     /// It closed its output.
     End,
+    /// The drives have lost their power, or nobody can say any more whether they have.
+    Cut(Result<u64, MatrixError>),
 }
 
 impl Workload {
-    /// Starts a phase in `directory`. `told` is written to its stdin, which is closed then.
+    /// Starts a phase of `program` in its place. `told` is written to its stdin, which is closed then.
     pub fn start(
         ledger: &mut Ledger,
-        words: &[OsString],
+        program: &Program,
         phase: Phase,
-        directory: &Path,
+        place: &Place,
         told: String,
     ) -> Result<Self, HostError> {
+        let (words, directory) = (program.command(phase, place), place.directory());
         let name = Path::new(&words[0]).file_name().unwrap_or_default();
         let name = name.to_string_lossy().into_owned();
         let shown: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
@@ -51,6 +63,9 @@ impl Workload {
             let mut command = Command::new(&words[0]);
             command.args(&words[1..]).current_dir(directory);
             command.env(tree::PHASE, phase.word());
+            if let Place::Served { uri, .. } = place {
+                command.env(NBD_URI, uri);
+            }
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
             // Ctrl-C is for us; it is ended in order.
             command.process_group(0);
@@ -60,27 +75,35 @@ impl Workload {
         // Beside it: a check may read late. What it does not read is its own affair.
         thread::spawn(move || stdin.write_all(told.as_bytes()));
         let stdout = child.stdout.take().expect("it is piped");
-        let (to, lines) = channel();
+        let (to, heard) = channel();
+        let lines = to.clone();
         thread::spawn(move || {
             for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
                 let line = String::from_utf8_lossy(&line).into_owned();
-                if to.send((Instant::now(), line)).is_err() {
+                if lines.send(Heard::Line(Instant::now(), line)).is_err() {
                     return;
                 }
             }
+            // Nobody hears it who has gone.
+            let _ = lines.send(Heard::End);
         });
         let stderr = child.stderr.take().expect("it is piped");
         let complaint = thread::spawn(move || complaint(stderr));
-        Ok(Self { child, lines, complaint: Some(complaint) })
+        Ok(Self { child, heard, to, has_ended: false, complaint: Some(complaint) })
     }
 
-    /// The next line, if one comes by then.
-    pub fn hear(&self, until: Instant) -> Heard {
-        match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok((at, line)) => Heard::Line(at, line),
-            Err(RecvTimeoutError::Timeout) => Heard::Silence,
-            Err(RecvTimeoutError::Disconnected) => Heard::End,
-        }
+    /// What comes next, if it comes by then.
+    pub fn hear(&mut self, until: Instant) -> Heard {
+        let heard = self.heard.recv_timeout(until.saturating_duration_since(Instant::now()));
+        let heard = heard.unwrap_or(Heard::Silence);
+        self.has_ended |= matches!(heard, Heard::End);
+        heard
+    }
+
+    /// Hears among its lines when the drives whose server says so have lost their power.
+    pub fn hear_of_cut(&self, said: ChildStdout) {
+        let to = self.to.clone();
+        thread::spawn(move || to.send(Heard::Cut(rig::wait_for_cut(said))));
     }
 
     /// Stops it and all that it started where they are.
@@ -90,11 +113,13 @@ impl Workload {
 
     /// Kills it and all that it started, whatever it was doing. Gives the promises that it had made
     /// and nobody had heard yet: with nobody left to write, the pipe has an end.
-    pub fn kill(self) -> Vec<String> {
+    pub fn kill(mut self) -> Vec<String> {
         let killed = tree::kill(self.child.id());
         let mut promised = Vec::new();
         let deadline = Instant::now() + PATIENCE;
-        while let Heard::Line(_, line) = self.hear(deadline) {
+        while !self.has_ended
+            && let Heard::Line(_, line) = self.hear(deadline)
+        {
             promised.extend(protocol::acknowledged(&line).map(str::to_owned));
         }
         self.wait();

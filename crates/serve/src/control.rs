@@ -38,6 +38,8 @@ enum Ask {
     Status,
     /// The power is to be cut.
     Cut,
+    /// It is to be cut in the middle of a flush.
+    CutInFlush,
 }
 
 #[derive(Debug, Default)]
@@ -112,6 +114,11 @@ impl Control {
         self.asked() == Some(Ask::Cut)
     }
 
+    /// Whether the power is to be cut in the middle of a flush.
+    pub(crate) fn wants_cut_in_flush(&self) -> bool {
+        self.asked() == Some(Ask::CutInFlush)
+    }
+
     /// Answers a question after the server's turn.
     pub(crate) fn turn(&self, sectors_at_risk: impl FnOnce() -> u64, clients: u64) {
         if self.asked() == Some(Ask::Status) {
@@ -124,7 +131,7 @@ impl Control {
     /// The power was cut and is back, whoever asked for it; `line` says what it did.
     pub(crate) fn was_cut(&mut self, line: String) {
         self.cuts += 1;
-        if self.wants_cut() {
+        if self.wants_cut() || self.wants_cut_in_flush() {
             self.answer(line);
         }
     }
@@ -196,7 +203,8 @@ impl Shared {
         match line.trim_ascii() {
             b"status" => self.ask(Ask::Status),
             b"cut" => self.ask(Ask::Cut),
-            _ => Some(refusal("a line is `status` or `cut`")),
+            b"cut-in-flush" => self.ask(Ask::CutInFlush),
+            _ => Some(refusal("a line is `status`, `cut` or `cut-in-flush`")),
         }
     }
 

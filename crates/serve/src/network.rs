@@ -13,11 +13,18 @@ use nbd::{
     protocol::{Access, Export},
 };
 use record::ServerEvent;
-use std::sync::atomic::Ordering;
+use std::{
+    cell::Cell,
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
 use target::{
     TargetText,
     serve::{Loss, ServedEngine, power_cycle},
 };
+
+/// A cut in the middle of a flush comes after this time where no flush does.
+const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Serves at `address` until it is to stop; gives the engine back.
 pub(crate) fn serve(
@@ -81,9 +88,14 @@ fn serve_until_stopped(
     let mut seed = order.power_cut;
     loop {
         let asked = control.as_deref();
-        let is_cut = || is_set(order.cut) || asked.is_some_and(Control::wants_cut);
+        let in_flush = InFlush::default();
+        let is_cut =
+            || is_set(order.cut) || in_flush.is_due.get() || asked.is_some_and(Control::wants_cut);
         let mut watch = |engine: &ServedEngine, traffic: &Traffic| {
             turn(engine, traffic);
+            if is_set(order.cut_in_flush) || asked.is_some_and(Control::wants_cut_in_flush) {
+                in_flush.look(engine, traffic);
+            }
             if let Some(control) = asked {
                 control.turn(|| engine.sectors_at_risk(), traffic.connections);
             }
@@ -93,6 +105,7 @@ fn serve_until_stopped(
             return Ok(server);
         };
         order.cut.store(false, Ordering::Relaxed);
+        order.cut_in_flush.store(false, Ordering::Relaxed);
         let mut line = String::new();
         let back = server.power_cycle(|engine| {
             let (engine, loss) = power_cycle(engine, order.target, drawn, order.lost_member)?;
@@ -109,6 +122,24 @@ fn serve_until_stopped(
         }
         server = back?;
         seed = Some(drawn.wrapping_add(1));
+    }
+}
+
+/// Waits for a flush that has something to lose.
+#[derive(Default)]
+struct InFlush {
+    since: Cell<Option<Instant>>,
+    is_due: Cell<bool>,
+}
+
+impl InFlush {
+    fn look(&self, engine: &ServedEngine, traffic: &Traffic) {
+        let since = self.since.get().unwrap_or_else(Instant::now);
+        self.since.set(Some(since));
+        // What a managed volume gathers in memory is not counted, and goes with the power, too.
+        let has_something = || engine.volume().is_some() || engine.sectors_at_risk() > 0;
+        let is_due = traffic.flush_under_way && has_something();
+        self.is_due.set(is_due || since.elapsed() >= FLUSH_PATIENCE);
     }
 }
 

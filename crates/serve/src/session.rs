@@ -46,6 +46,8 @@ pub struct Order<'o> {
     pub stop: &'o AtomicBool,
     /// Raised: the power of modelled drives is to be cut.
     pub cut: &'o AtomicBool,
+    /// Raised: it is to be cut in the middle of the next flush.
+    pub cut_in_flush: &'o AtomicBool,
     /// What the engine was opened with.
     pub clock: Clock,
 }

@@ -34,13 +34,15 @@ Examples:
   drivelab power-cut 3xhdd-7200-cmr/raid5 --lose-member 0    its write hole
   drivelab power-cut nvme-tlc --case postgresql --set fsync=off
   drivelab power-cut hdd-7200-cmr -- ./mine --threads 4
+  drivelab power-cut hdd-7200-cmr --fs raw -- ./virtual-machine.sh
   drivelab power-cut hdd-7200-cmr --matrix --fs ext4,xfs --set synchronous=full,off
   drivelab power-cut --resume last                      after Ctrl-C or a crash
 
 A program of yours is called with `run DIR` and prints a line `ack ID` when it
 has promised something; then with `check DIR`, the promised IDs on stdin, and
-prints `lost ID` or `torn ID` for each that is not kept, or `broken WHY`. See
-docs/reference/power-cut.md.
+prints `lost ID` or `torn ID` for each that is not kept, or `broken WHY`. With
+`--fs raw` it gets the drives' NBD URI for DIR, and no root is needed: a virtual
+machine, a container. See docs/reference/power-cut.md.
 
 Exit codes: 0 every promise was kept, 1 one was broken, 2 could not run, 130
 interrupted.";
@@ -107,7 +109,7 @@ pub struct PowerCutArguments {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
-    /// ext4, xfs, btrfs, ext2, ext3, f2fs
+    /// ext4, xfs, btrfs, ext2, ext3, f2fs; raw: none, a program of yours attaches the drives
     #[arg(long, value_name = "NAME", default_value = "ext4")]
     pub fs: String,
 
@@ -289,7 +291,7 @@ impl PowerCutArguments {
             if words[0].as_encoded_bytes().contains(&b'/') {
                 words[0] = std::path::absolute(&words[0])?.into();
             }
-            return Ok(Program { name, words });
+            return Ok(Program { name, words, is_built_in: false });
         }
         let known = cases::CASES.iter().map(|(name, _)| *name);
         if !known.clone().any(|name| name == self.case) {
@@ -307,7 +309,7 @@ impl PowerCutArguments {
             words.extend(["--set".into(), format!("{key}={value}").into()]);
             name += &format!(" {key}={value}");
         }
-        Ok(Program { name, words })
+        Ok(Program { name, words, is_built_in: true })
     }
 }
 

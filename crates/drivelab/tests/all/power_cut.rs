@@ -16,6 +16,7 @@ use std::{
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
     process::Command,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -196,6 +197,36 @@ fn a_harness_cuts_at_its_own_moment_and_knows_what_is_at_risk() {
         assert_eq!(said.matches("the power was cut: ").count(), 2, "{said}");
         assert!(!at.exists(), "its socket goes with it");
     }
+}
+
+/// Most cuts at a moment of the clock found the drives' caches empty: a flush had just emptied them.
+#[test]
+fn a_cut_in_a_flush_comes_before_the_flush_is_answered() {
+    let bench = Bench::new();
+    let (server, at) = controlled(&bench, "hdd-7200-cmr");
+    let ask = |at: &PathBuf| {
+        let mut power = Power::new(at);
+        thread::spawn(move || power.ask("cut-in-flush"))
+    };
+    let mut client = Client::connect(&server.socket, Replies::Simple);
+    let asked = ask(&at);
+    write(&mut client, 1, 0..PIECES);
+    client.send(0, FLUSH, 0, 0, &[]);
+    assert_eq!(client.stream.read(&mut [0; 16]).unwrap_or(0), 0, "no flush is answered");
+    let cut = asked.join().expect("an answer");
+    assert!(cut["sectors_at_risk"].as_u64() > Some(0), "{cut}");
+    assert!(cut["sectors_changed"].as_u64() > Some(0), "{cut}");
+    // One that never comes is not waited for; what nobody flushed goes all the same.
+    let since = Instant::now();
+    let asked = ask(&at);
+    let mut client = Client::connect(&server.socket, Replies::Simple);
+    write(&mut client, 2, 0..PIECES);
+    let cut = asked.join().expect("an answer");
+    assert!(cut["sectors_at_risk"].is_u64(), "{cut}");
+    let waited = since.elapsed();
+    assert!(waited > Duration::from_millis(900), "{waited:?}");
+    assert_eq!(client.stream.read(&mut [0; 16]).unwrap_or(0), 0, "the power went");
+    server.stop();
 }
 
 /// The examples of docs/reference/power-cut.md, as a reader saves them.

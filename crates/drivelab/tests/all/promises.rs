@@ -7,6 +7,7 @@ use common::{Bench, Outcome, assert_one_sentence};
 use record::PowerCuts;
 use serde_json::Value;
 use std::{
+    fs,
     os::unix::fs::PermissionsExt,
     thread,
     time::{Duration, Instant},
@@ -181,7 +182,6 @@ fn what_cannot_be_had_is_refused_in_a_sentence() {
         (&["sata-tlc", "--set", "sync=off"], "sqlite has no such setting"),
         (&["sata-tlc", "--set", "synchronous=offf"], "synchronous=off, normal, full or extra"),
         (&["sata-tlc", "--case", "files", "--set", "fsync=of"], "it has fsync=on or off"),
-        (&["sata-tlc", "--fs", "raw"], "a program needs a file system"),
         (&["sata-tlc", "--fs", "ext4,xfs"], "--matrix cuts for each combination"),
         // The last of four combinations: nothing is begun before it is understood.
         (&["sata-tlc", "--matrix", "--set", "synchronous=full,of"], "synchronous=off, normal"),
@@ -194,6 +194,31 @@ fn what_cannot_be_had_is_refused_in_a_sentence() {
         assert_eq!(done.code, Some(2), "{words:?}: {}", done.stdout);
         assert_one_sentence(&done.stderr, &[said]);
     }
+}
+
+/// A virtual machine has a kernel of its own: it could not be given a mounted directory.
+#[test]
+fn a_program_attaches_the_drives_itself_and_needs_no_root() {
+    need_programs!("qemu-io");
+    let bench = Bench::new();
+    let page = include_str!("../../../../docs/reference/power-cut.md");
+    let (_, from) = page.split_once("<!-- file: blocks.sh -->\n```sh\n").expect("an example");
+    let program = bench.file("blocks.sh", from.split_once("```").expect("a fence").0);
+    fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).expect("ours");
+    let call = |words: &[&str]| {
+        let words = [words, &["--fs", "raw", "--rounds", "3", "--within", "300ms"]].concat();
+        let program = program.to_str().expect("text");
+        cut(&bench, &[&words[..], &["--", program]].concat())
+    };
+    let done = call(&[]);
+    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+    assert!(done.stdout.contains("0 of 3 rounds broke one"), "{}", done.stdout);
+    assert!(done.stdout.contains("  none\n"), "{}", done.stdout);
+    let done = call(&["--flushes", "ignored"]);
+    assert_eq!(done.code, Some(1), "{}{}", done.stdout, done.stderr);
+    let done = cut(&bench, &["--fs", "raw"]);
+    done.refused(&["--fs raw", "sqlite needs a file system", "a program of yours"]);
+    assert_eq!(fs::read_dir(bench.path("area")).expect("it is there").count(), 0);
 }
 
 /// Which settings are safe, and what that costs, took a call for each, and a table by hand.

@@ -178,7 +178,7 @@ impl<E: Engine> Server<E> {
     pub fn power_cycle<X>(self, restart: impl FnOnce(E) -> Result<E, X>) -> Result<Self, X> {
         let Self { service, export, options, listener, connections, waker, .. } = self;
         drop(connections);
-        let traffic = Traffic { connections: 0, ..service.traffic };
+        let traffic = Traffic { connections: 0, flush_under_way: false, ..service.traffic };
         let engine = restart(service.engine)?;
         let mut server = Self::new(engine, export, listener.expect("it serves"), options);
         server.service.traffic = traffic;
@@ -252,6 +252,7 @@ impl<E: Engine> Server<E> {
         self.reap();
         self.work_pending =
             interrupted || self.service.released && (blocked || self.service.wants_flush());
+        self.service.traffic.flush_under_way = self.service.flush_is_under_way();
         Ok(())
     }
 

@@ -106,6 +106,8 @@ pub struct Traffic {
     pub connections: u64,
     /// A flush failed, or a forced write: no change is acknowledged any more.
     pub refuses_changes: bool,
+    /// A flush is at the engine now.
+    pub flush_under_way: bool,
     /// By kind.
     pub kinds: [Tally; Kind::ALL.len()],
 }

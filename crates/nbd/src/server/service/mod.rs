@@ -274,6 +274,11 @@ impl<E: Engine> Service<E> {
         }
     }
 
+    /// Whether a flush is at the engine.
+    pub fn flush_is_under_way(&self) -> bool {
+        self.flushes.is_under_way()
+    }
+
     /// Whether a flush waits to be submitted.
     pub fn wants_flush(&self) -> bool {
         !self.flushes.is_under_way() && !self.flushes.is_quiet()
