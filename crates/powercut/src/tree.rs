@@ -38,11 +38,21 @@ pub fn kill(root: u32) -> Vec<u32> {
     all
 }
 
-/// Kills what a process that has ended by itself left behind, and waits for it.
-pub fn kill_left() {
-    let left = descendants(&[]);
+/// Kills what a process that has ended by itself left behind, and waits for it: every descendant
+/// that is none of these children of ours, which were there before. What has ended as well has no
+/// environment any more that tells whose it was.
+pub fn kill_left(before: &[u32]) {
+    let mut left = descendants(&[]);
+    let new = children().into_iter().filter(|pid| !before.contains(pid) && !left.contains(pid));
+    left.extend(new.collect::<Vec<_>>());
     signal(&left, Signal::KILL);
     reap(&left);
+}
+
+/// The children of this process.
+pub fn children() -> Vec<u32> {
+    let all = parents(Path::new("/proc"));
+    all.into_iter().filter(|(_, of)| *of == process::id()).map(|(pid, _)| pid).collect()
 }
 
 /// Makes this process the parent of what its descendants leave behind. In a container nobody else
@@ -146,6 +156,26 @@ mod tests {
         // One after the other: what is left behind is told by its environment alone.
         assert_killed("setsid sleep 1000 & echo $!; wait");
         assert_killed("(setsid sleep 1000 & echo $!); exec sleep 1000");
+        what_ended_before_is_waited_for();
+    }
+
+    /// PostgreSQL whose drive was gone ended by itself. Nobody waited for it, and the one that was
+    /// started for the check said that another one was running: a round without a promise kept.
+    fn what_ended_before_is_waited_for() {
+        let before = children();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "sleep 0.1 & exit"]).env(PHASE, "run");
+        let status = shell.status().expect("a shell");
+        assert!(status.success());
+        let new = || children().into_iter().filter(|pid| !before.contains(pid)).collect::<Vec<_>>();
+        let left = new();
+        assert_eq!(left.len(), 1, "it is ours");
+        let stat = || fs::read_to_string(format!("/proc/{}/stat", left[0])).unwrap_or_default();
+        while !stat().contains(") Z ") {
+            thread::sleep(PAUSE);
+        }
+        kill_left(&before);
+        assert_eq!(new(), [] as [u32; 0]);
     }
 
     fn assert_killed(script: &str) {

@@ -29,6 +29,8 @@ pub struct Workload {
     /// For what others have to say.
     to: Sender<Heard>,
     has_ended: bool,
+    /// Other children of this process.
+    before: Vec<u32>,
     complaint: Option<JoinHandle<String>>,
 }
 
@@ -59,6 +61,7 @@ impl Workload {
         let shown: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
         ledger.say(&shown.join(" "));
         let mark = directory.display().to_string();
+        let before = tree::children();
         let mut child = ledger.process(&name, &mark, || {
             let mut command = Command::new(&words[0]);
             command.args(&words[1..]).current_dir(directory);
@@ -89,7 +92,7 @@ impl Workload {
         });
         let stderr = child.stderr.take().expect("it is piped");
         let complaint = thread::spawn(move || complaint(stderr));
-        Ok(Self { child, heard, to, has_ended: false, complaint: Some(complaint) })
+        Ok(Self { child, heard, to, has_ended: false, before, complaint: Some(complaint) })
     }
 
     /// What comes next, if it comes by then.
@@ -131,7 +134,7 @@ impl Workload {
     pub fn wait(mut self) -> (Option<ExitStatus>, String) {
         let status = self.child.wait().ok();
         // A daemon of it would hold its stderr, and the file system.
-        tree::kill_left();
+        tree::kill_left(&self.before);
         let complaint = self.complaint.take().and_then(|thread| thread.join().ok());
         (status, complaint.unwrap_or_default())
     }
