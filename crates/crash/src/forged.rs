@@ -428,6 +428,28 @@ mod tests {
         Forge::default().structure(Structure::SegmentTable, &input);
     }
 
+    /// Found by fuzzing: a table that spoke of chunks that were not there. What was emptied waited
+    /// for a checkpoint behind them, a write waited for that, and one checkpoint after the other set
+    /// nothing free, for ever. A table younger than its checkpoint may speak so after a power cut.
+    #[test]
+    fn no_checkpoint_is_waited_for_behind_a_chunk_that_did_not_arrive() {
+        #[rustfmt::skip]
+        let input = [
+            255, 229, 3, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 252, 3, 0, 24, 255, 3, 0, 0, 0,
+            0, 0, 0, 0, 0, 48, 0, 252, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 39, 0, 0, 0, 0, 2, 0, 0, 0,
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 252,
+            3, 0, 24, 255, 3, 0, 0, 0, 0, 0, 0, 0, 0, 48, 0, 252, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+            39, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+            0, 0, 0, 0, 64, 0, 0, 0, 1, 0, 0, 99, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0,
+            0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0,
+            0, 252, 3, 0, 24, 255, 3, 0, 0, 0, 0, 0, 0, 0, 0, 48, 0, 252, 3, 0, 0, 0, 0, 0, 0, 0,
+            0, 0, 0, 45, 39, 0, 255, 32, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        ];
+        Forge::default().structure(Structure::SegmentTable, &input);
+    }
+
     #[test]
     fn structures_that_say_anything_are_taken_or_refused() {
         let forge = Forge::default();

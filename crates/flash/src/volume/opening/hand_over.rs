@@ -50,6 +50,10 @@ impl Opening {
     pub(super) fn segments(&mut self, layout: &Layout, map: &Map) -> (Segments, Places, Opened) {
         let records = self.root.segments.iter().map(Segment::from_record);
         let mut table: Vec<Segment> = records.map(Option::unwrap_or_default).collect();
+        // The table is younger than C: a chunk that it speaks of may not have arrived, and what
+        // waits for a checkpoint behind that one would wait in vain.
+        let last_seq = self.report.first_seq - 1;
+        table.iter_mut().for_each(|entry| entry.last_seq = entry.last_seq.min(last_seq));
         table.resize(layout.segments as usize, Segment::default());
         for &segment in &self.root.free {
             let entry = &mut table[segment as usize];
@@ -60,7 +64,7 @@ impl Opening {
         let mut places: Places = [None; STREAMS];
         for (&(segment, at), place) in self.root.open.iter().zip(&mut places) {
             if segment != u32::MAX && table[segment as usize].state != State::Retired {
-                // The table is younger than C: what it counts beyond may not have arrived.
+                // Neither may have what it counts beyond.
                 let entry = &mut table[segment as usize];
                 (entry.state, entry.blocks) = (State::Open, at);
                 *place = Some((segment, at));
