@@ -429,8 +429,9 @@ mod tests {
     }
 
     /// Found by fuzzing: a table that spoke of chunks that were not there. What was emptied waited
-    /// for a checkpoint behind them, a write waited for that, and one checkpoint after the other set
-    /// nothing free, for ever. A table younger than its checkpoint may speak so after a power cut.
+    /// for a checkpoint behind them, a write waited for that, and one checkpoint after the other
+    /// set nothing free, for ever. A table younger than its checkpoint may speak so after a power
+    /// cut.
     #[test]
     fn no_checkpoint_is_waited_for_behind_a_chunk_that_did_not_arrive() {
         #[rustfmt::skip]

@@ -47,7 +47,8 @@ pub enum Heard {
 }
 
 impl Workload {
-    /// Starts a phase of `program` in its place. `told` is written to its stdin, which is closed then.
+    /// Starts a phase of `program` in its place. `told` is written to its stdin, which is closed
+    /// then.
     pub fn start(
         ledger: &mut Ledger,
         program: &Program,

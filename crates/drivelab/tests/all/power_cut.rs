@@ -199,7 +199,8 @@ fn a_harness_cuts_at_its_own_moment_and_knows_what_is_at_risk() {
     }
 }
 
-/// Most cuts at a moment of the clock found the drives' caches empty: a flush had just emptied them.
+/// Most cuts at a moment of the clock found the drives' caches empty: a flush had just emptied
+/// them.
 #[test]
 fn a_cut_in_a_flush_comes_before_the_flush_is_answered() {
     let bench = Bench::new();
