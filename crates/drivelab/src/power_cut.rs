@@ -238,7 +238,9 @@ pub fn case(arguments: &CaseArguments) -> Result<ExitCode> {
     if !cases::CASES.iter().any(|(name, _)| *name == arguments.case) {
         bail!("{}: `drivelab power-cut` starts this", arguments.case);
     }
-    powercut::die_with_parent();
+    if !powercut::die_with_parent(arguments.of) {
+        bail!("{}: the `drivelab power-cut` that started this is gone", arguments.case);
+    }
     let phase = match arguments.phase {
         Phase::Run => powercut::Phase::Run,
         Phase::Check => powercut::Phase::Check,

@@ -8,6 +8,7 @@ use rustix::process::{
 use std::{
     collections::BTreeMap,
     fs,
+    os::unix::process::parent_id,
     path::Path,
     process, thread,
     time::{Duration, Instant},
@@ -64,10 +65,12 @@ pub fn adopt() {
 }
 
 /// From now on this process is killed when its parent is gone: a case that nobody listens to would
-/// work on, and keep the file system busy.
-pub fn die_with_parent() {
+/// work on, and keep the file system busy. Whether that parent is still there, where its number is
+/// known: one that went before left no signal.
+pub fn die_with_parent(parent: Option<u32>) -> bool {
     // Where it cannot be had, `drivelab restore` ends it.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    parent.is_none_or(|parent| parent == parent_id())
 }
 
 /// Waits until killed processes are gone, their parents being gone already.

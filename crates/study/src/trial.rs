@@ -9,7 +9,7 @@ use crate::{
 use block::{Command, parse_bytes};
 use lab::{
     method::{CacheState, CellSpec, FileState},
-    workload::{Area, Counted, Length, Pace, Pattern, Stream, once},
+    workload::{Area, Counted, Length, Pace, Pattern, Stream, Zones, once},
 };
 use record::CacheDrop;
 use target::{
@@ -23,6 +23,10 @@ const SCALED_FILE_BYTES: u64 = 1 << 30;
 
 /// Size of a file on flash of which only some blocks are asked for, bytes.
 const FLASH_FILE_BYTES: u64 = 256 << 20;
+
+/// The small part of [`Trial::Hot`], percent of the area: on a disk more than its own buffer, and
+/// so little that no distance within it counts.
+const HOT_PERCENT: f64 = 0.01;
 
 /// Windows that must agree before a rate is said to last, by which factor they may differ, and
 /// after how many it is taken as it is: five times all blocks.
@@ -86,6 +90,7 @@ pub(crate) fn measure(
         Trial::Managed { op, block_bytes, threads, before } => {
             bench.managed(stack, op, block_bytes, threads, before)?
         }
+        Trial::Hot { op, block_bytes, threads } => bench.hot(stack, op, block_bytes, threads)?,
         Trial::Linear { op, block_bytes } => bench.linear(stack, op, block_bytes)?,
         Trial::File { op, order, block_bytes, file_bytes, flush } => {
             let pass = FilePass { op, order, block_bytes, file_bytes, flush };
@@ -168,7 +173,10 @@ pub fn measure_together(
 fn unit(figure: &Figure, trial: Trial) -> Result<f64, TrialError> {
     let metric = figure.metric.as_str();
     match (metric, trial) {
-        ("iops", Trial::Direct { .. } | Trial::Managed { .. } | Trial::Bonnie(_))
+        (
+            "iops",
+            Trial::Direct { .. } | Trial::Managed { .. } | Trial::Hot { .. } | Trial::Bonnie(_),
+        )
         | ("percent", Trial::FilePercent { .. }) => Ok(1.0),
         ("iops", Trial::File { block_bytes, .. }) => Ok(f64::from(block_bytes)),
         // IOPS x size = MB/s only with 2^20 (CMU).
@@ -247,6 +255,25 @@ impl Bench<'_> {
         let length = Length::of(counted).after(counted / 4 + 8 * u64::from(threads));
         let cell = bm_flash(op, Pattern::Random, block_bytes, threads);
         Ok(pass(opened, &cell, length)?.iops())
+    }
+
+    /// Nine in ten operations go to a small part of the area. All of it is read once before, by
+    /// pieces in no order: a stream would pass a cache by.
+    fn hot(&self, stack: &str, op: Op, block_bytes: u32, threads: u16) -> Seen {
+        const PIECE_BYTES: u32 = 64 << 10;
+        let mut opened = self.open(stack)?;
+        let area_bytes = opened.contract().capacity_bytes as f64;
+        let pieces = (area_bytes * HOT_PERCENT / 100.0 / f64::from(PIECE_BYTES)).ceil() as u64;
+        let mut all = bm_flash(Op::Read, Pattern::Random, PIECE_BYTES, 1);
+        all.streams[0].pattern = Pattern::Permutation;
+        all.file_bytes = Some(pieces * u64::from(PIECE_BYTES));
+        pass(&mut opened, &all, Length::of(pieces))?;
+        let zones = format!("90/{HOT_PERCENT}:10/{}", 100.0 - HOT_PERCENT);
+        let mut cell = bm_flash(op, Pattern::Random, block_bytes, threads);
+        cell.streams[0].pattern = Pattern::Zones(Zones::parse(&zones).expect("two zones"));
+        let counted = self.effort.operations;
+        let length = Length::of(counted).after(counted + 8 * u64::from(threads));
+        Ok((pass(&mut opened, &cell, length)?.iops(), opened.engine.hash()))
     }
 
     /// Aligned operations from the front on; bytes per second.

@@ -301,6 +301,7 @@ impl PowerCutArguments {
         }
         let program = std::env::current_exe().context("drivelab does not know where it is")?;
         let mut words = vec![program.into(), "power-cut-case".into(), self.case.clone().into()];
+        words.extend(["--of".into(), std::process::id().to_string().into()]);
         let mut name = self.case.clone();
         for (key, value) in &self.set {
             if let Some(known) = cases::refused(&self.case, key, value) {
@@ -321,6 +322,9 @@ pub struct CaseArguments {
     /// KEY=VALUE
     #[arg(long, value_parser = key_value)]
     pub set: Vec<(String, String)>,
+    /// The process that listens to it
+    #[arg(long)]
+    pub of: Option<u32>,
     /// What to do
     pub phase: Phase,
     /// Where

@@ -221,6 +221,15 @@ fn a_program_attaches_the_drives_itself_and_needs_no_root() {
     assert_eq!(fs::read_dir(bench.path("area")).expect("it is there").count(), 0);
 }
 
+/// A case whose `power-cut` was killed before the case could ask to die with it worked on.
+#[test]
+fn a_case_that_nobody_listens_to_any_more_does_nothing() {
+    let bench = Bench::new();
+    let place = bench.path(".");
+    let words = ["power-cut-case", "files", "--of", "1", "run", place.to_str().expect("text")];
+    bench.drivelab_without_store(words).done().refused(&["files", "is gone"]);
+}
+
 /// Which settings are safe, and what that costs, took a call for each, and a table by hand.
 #[test]
 fn every_combination_is_a_run_and_a_line_with_its_rate() {

@@ -19,7 +19,10 @@ impl<'p> Settings<'p> {
 
     /// The value of `key` as it was written.
     pub fn text(&self, key: &'static str) -> Option<&'p str> {
-        self.known.borrow_mut().push(key);
+        let mut known = self.known.borrow_mut();
+        if !known.contains(&key) {
+            known.push(key);
+        }
         let found = self.part.settings.iter().find(|(name, _)| name == key);
         found.map(|(_, value)| value.as_str())
     }
@@ -135,4 +138,22 @@ fn shown(ns: u64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     let unit = units.iter().find(|(length, _)| ns.is_multiple_of(*length));
     unit.map_or_else(|| format!("{ns}ns"), |(length, name)| format!("{}{name}", ns / length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `xfs` said that it has `elevator` twice: two parts of it ask for that.
+    #[test]
+    fn a_setting_that_is_asked_for_twice_is_named_once() {
+        let settings = vec![("barriers".to_owned(), "on".to_owned())];
+        let part = Part { name: "xfs".to_owned(), settings };
+        let settings = Settings::of(&part);
+        for key in ["ram", "elevator", "elevator", "barrier"] {
+            settings.text(key);
+        }
+        let refusal = settings.finish().expect_err("it has no such setting").to_string();
+        assert!(refusal.ends_with("`barrier`? It has: ram, elevator, barrier"), "{refusal}");
+    }
 }

@@ -69,12 +69,17 @@ impl Browser {
     /// What a JavaScript expression comes to in the page; a promise is waited for, an exception
     /// fails the test.
     pub fn value(&mut self, expression: &str) -> Value {
+        let value = self.evaluated(expression);
+        value.unwrap_or_else(|refusal| panic!("{expression} was refused: {refusal}"))
+    }
+
+    fn evaluated(&mut self, expression: &str) -> Result<Value, Value> {
         let asked =
             json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
-        let answer = self.pipe.call("Runtime.evaluate", asked);
+        let answer = self.pipe.ask("Runtime.evaluate", asked)?;
         let thrown = answer.get("exceptionDetails");
         assert!(thrown.is_none(), "{expression}: {answer}");
-        answer["result"]["value"].clone()
+        Ok(answer["result"]["value"].clone())
     }
 
     /// The same as text.
@@ -89,10 +94,12 @@ impl Browser {
         value.as_f64().unwrap_or_else(|| panic!("{expression} is no number: {value}"))
     }
 
-    /// Waits until an expression is true.
+    /// Waits until an expression is true. A page that gives way to the next one in the middle of
+    /// the question refuses to answer, which failed a test on a busy machine: then the next one is
+    /// asked.
     pub fn wait_until(&mut self, expression: &str) {
         let start = Instant::now();
-        while self.value(&format!("Boolean({expression})")) != true {
+        while self.evaluated(&format!("Boolean({expression})")) != Ok(Value::Bool(true)) {
             assert!(start.elapsed() < DEADLINE, "never: {expression}");
             thread::sleep(Duration::from_millis(30));
         }

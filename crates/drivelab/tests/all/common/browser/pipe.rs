@@ -91,6 +91,12 @@ impl Pipe {
 
     /// Asks the page; its answer, or a panic with its refusal.
     pub fn call(&mut self, method: &str, parameters: Value) -> Value {
+        let answer = self.ask(method, parameters);
+        answer.unwrap_or_else(|refusal| panic!("{method} was refused: {refusal}"))
+    }
+
+    /// Asks the page; its answer, or its refusal.
+    pub fn ask(&mut self, method: &str, parameters: Value) -> Result<Value, Value> {
         self.calls += 1;
         let mut message = json!({ "id": self.calls, "method": method, "params": parameters });
         if let Some(session) = &self.session {
@@ -102,9 +108,10 @@ impl Pipe {
         loop {
             let message = self.message(method, end);
             if message["id"] == self.calls {
-                let refusal = message.get("error");
-                assert!(refusal.is_none(), "{method} was refused: {message}");
-                return message["result"].clone();
+                return match message.get("error") {
+                    Some(refusal) => Err(refusal.clone()),
+                    None => Ok(message["result"].clone()),
+                };
             }
             self.events.push(message);
         }
