@@ -80,18 +80,18 @@ END
 chmod +x "$work/root/init"
 (cd "$work/root" && find . | cpio --quiet -o -H newc) >"$work/initrd"
 
-# What the guest is told goes through a pipe that has no end: one would close the port.
+# QEMU gets the files as descriptors: they can go before it starts, and nothing is left of a guest
+# that is killed. What it is told goes through a pipe that has no end: one would close the port.
 mkfifo "$work/told"
-exec 3<>"$work/told" 4<&0
+exec 3<>"$work/told" 4<&0 5<"$work/initrd"
+rm -rf "$work"
 qemu-system-x86_64 -accel "$ACCEL" -cpu "$cpu" -M q35 -m "$MEMORY" -smp 2 \
-    -nodefaults -display none -no-reboot -kernel "$kernel" -initrd "$work/initrd" \
+    -nodefaults -display none -no-reboot -kernel "$kernel" -initrd /dev/fd/5 \
     -append "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=1" \
     -virtfs local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap \
     -drive "if=none,id=drive,file=$uri,format=raw,cache.direct=on,discard=unmap" \
-    -device virtio-blk-pci,drive=drive -serial file:"$work/console" -serial stdio <&3 |
+    -device virtio-blk-pci,drive=drive -serial file:/dev/stderr -serial stdio <&3 |
     while read -r line; do
-        # It has started, and has all that it needs.
-        rm -rf "$work"
         line=${line%"$(printf '\r')"}
         case $line in
         over) break ;;

@@ -74,7 +74,7 @@ pub enum FileSystemState {
 
 impl FileSystemState {
     /// Whether the power cut damaged it.
-    pub fn is_wrong(self) -> bool {
+    pub fn is_broken(self) -> bool {
         matches!(self, Self::Damaged | Self::Unmountable)
     }
 
@@ -94,7 +94,7 @@ impl PowerCutRound {
     pub fn is_broken(&self) -> bool {
         self.promises.lost + self.promises.torn > 0
             || self.broken.is_some()
-            || self.file_system.is_wrong()
+            || self.file_system.is_broken()
     }
 }
 

@@ -83,14 +83,14 @@ pub fn combination_head(record: &Record, cuts: &PowerCuts, combinations: usize) 
 pub fn combination(id: &str, name: &str, cuts: &PowerCuts) -> String {
     let ([broken, rounds], promises) = (shares(cuts), cuts.promises());
     let rate = cuts.promises_per_s().map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"));
-    let (share, bounds) = (format!("{broken} of {rounds}"), bounds(cuts));
-    let lost = cuts.rounds.iter().filter(|round| round.file_system.is_wrong()).count();
-    let file_system = match lost {
+    let (share, bounds) = (format!("{broken} of {rounds}"), bounds(cuts, SHORT));
+    let file_systems = cuts.rounds.iter().filter(|round| round.file_system.is_broken()).count();
+    let file_systems = match file_systems {
         0 => String::new(),
-        lost => format!("; file system broken in {}", counted(lost as u64, "round")),
+        count => format!("; file system broken in {}", counted(count as u64, "round")),
     };
     format!(
-        "{share:>13}  {bounds:>10}  {:>5}  {:>4}  {rate:>10}  {id:<8}  {name}{file_system}\n",
+        "{share:>13}  {bounds:>10}  {:>5}  {:>4}  {rate:>10}  {id:<8}  {name}{file_systems}\n",
         promises.lost, promises.torn
     )
 }
@@ -110,7 +110,7 @@ pub fn verdict(cuts: &PowerCuts, again: Option<&dyn Fn(u32) -> String>) -> Strin
         counted(promises.made, "promise"),
         broken.len(),
         counted(rounds as u64, "round"),
-        bounds_in_words(cuts),
+        bounds(cuts, SENTENCE),
     );
     if promises.lost + promises.torn > 0 {
         let _ = writeln!(text, "lost: {}, torn: {}", promises.lost, promises.torn);
@@ -141,22 +141,22 @@ pub fn verdict(cuts: &PowerCuts, again: Option<&dyn Fn(u32) -> String>) -> Strin
     text
 }
 
-/// The share of such cuts that break a promise, as far as it is known.
-fn bounds_in_words(cuts: &PowerCuts) -> String {
-    match bounds(cuts).split_once(' ') {
-        Some(("<", percent)) => format!("fewer than {percent}"),
-        Some((">", percent)) => format!("more than {percent}"),
-        _ => bounds(cuts),
-    }
+/// Words for a share of which only one bound is known.
+struct Bounded {
+    below: &'static str,
+    above: &'static str,
 }
 
-/// The same for a column of a table.
-fn bounds(cuts: &PowerCuts) -> String {
+const SHORT: Bounded = Bounded { below: "<", above: ">" };
+const SENTENCE: Bounded = Bounded { below: "fewer than", above: "more than" };
+
+/// The share of such cuts that break a promise, as far as it is known.
+fn bounds(cuts: &PowerCuts, words: Bounded) -> String {
     let [broken, rounds] = shares(cuts);
     let [low, high] = share_interval(broken, rounds).map(|share| share * 100.0);
     match broken {
-        0 => format!("< {high:.1} %"),
-        _ if broken == rounds => format!("> {low:.1} %"),
+        0 => format!("{} {high:.1} %", words.below),
+        _ if broken == rounds => format!("{} {low:.1} %", words.above),
         _ => format!("{low:.0}-{high:.0} %"),
     }
 }
@@ -293,7 +293,7 @@ impl CutsCompared<'_> {
             let fields = [
                 record.id.clone(),
                 format!("{broken} of {rounds}"),
-                bounds(cuts),
+                bounds(cuts, SHORT),
                 promises.made.to_string(),
                 promises.lost.to_string(),
                 promises.torn.to_string(),

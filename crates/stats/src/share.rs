@@ -63,7 +63,8 @@ pub fn same_share([a, of_a]: [u32; 2], [b, of_b]: [u32; 2]) -> f64 {
 mod tests {
     use super::*;
 
-    /// 0 of 40 is 7.2 %, by 1 - 0.05^(1/40); R's binom.test has the others.
+    /// 0 of 40 is 7.2 %, by 1 - 0.05^(1/40); scipy's binomtest (1.17, exact) has the
+    /// others.
     #[test]
     fn bounds_are_those_of_clopper_and_pearson() {
         let near = |found, all, wanted: [f64; 2]| {
@@ -79,7 +80,13 @@ mod tests {
         near(5, 20, [0.0866, 0.4910]);
         near(15, 20, [0.5090, 0.9134]);
         near(0, 0, [0.0, 1.0]);
-        near(0, 1000, [0.0, 0.0030]);
+        near(3, 40, [0.0157, 0.2039]);
+        let below = share_interval(0, 1000)[1];
+        assert!(below < 0.003 && below > 0.0029, "{below}");
+        for (found, all, wanted) in [(1, 10, 0.3942), (5, 20, 0.4556)] {
+            let below = upper(found, all, 0.05);
+            assert!((below - wanted).abs() < 0.0005, "{found} of {all}: {below}");
+        }
     }
 
     /// Fisher's own tea (8 cups, 3 of 4 right: 0.4857), and R's fisher.test for the others.

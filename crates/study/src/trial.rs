@@ -24,8 +24,8 @@ const SCALED_FILE_BYTES: u64 = 1 << 30;
 /// Size of a file on flash of which only some blocks are asked for, bytes.
 const FLASH_FILE_BYTES: u64 = 256 << 20;
 
-/// The small part of [`Trial::Hot`], percent of the area: on a disk more than its own buffer, and
-/// so little that no distance within it counts.
+/// The small part of [`Trial::Hot`], percent of the area: of a disk of 750 GB 75 MB, more than
+/// its own buffer, and so little that no distance within it counts.
 const HOT_PERCENT: f64 = 0.01;
 
 /// Windows that must agree before a rate is said to last, by which factor they may differ, and

@@ -155,7 +155,7 @@ pub struct ServeArguments {
     #[arg(long, value_name = "N", requires = "power_cut", hide_short_help = true)]
     pub lose_member: Option<u16>,
 
-    /// For tests, with --power-cut: take `cut` and `status` at unix:PATH
+    /// For tests, with --power-cut: take `status`, `cut`, `cut-in-flush` at unix:PATH
     ///
     /// A line asks, a line of JSON answers: for a test harness that cuts at a moment of its own.
     #[arg(long, value_name = "ADDRESS", requires = "power_cut", hide_short_help = true)]

@@ -280,7 +280,15 @@ impl PowerCutArguments {
                  each combination"
             );
         }
-        Ok(all.remove(0))
+        let one = all.remove(0);
+        let of_file_systems = [&self.mkfs, &self.mount, &self.kernel_flush];
+        if one.is_raw() && of_file_systems.iter().any(|level| level.is_some()) {
+            bail!(
+                "--fs raw has no file system, which --mkfs, --mount and --kernel-flush are for: \
+                 leave them out"
+            );
+        }
+        Ok(one)
     }
 
     fn program(&self) -> Result<Program> {

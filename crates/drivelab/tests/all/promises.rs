@@ -183,6 +183,7 @@ fn what_cannot_be_had_is_refused_in_a_sentence() {
         (&["sata-tlc", "--set", "synchronous=offf"], "synchronous=off, normal, full or extra"),
         (&["sata-tlc", "--case", "files", "--set", "fsync=of"], "it has fsync=on or off"),
         (&["sata-tlc", "--fs", "ext4,xfs"], "--matrix cuts for each combination"),
+        (&["sata-tlc", "--fs", "raw", "--kernel-flush", "off", "--", "true"], "has no file system"),
         // The last of four combinations: nothing is begun before it is understood.
         (&["sata-tlc", "--matrix", "--set", "synchronous=full,of"], "synchronous=off, normal"),
         (&["sata-tlc", "--matrix", "--fs", "ext4,ext5"], "ext5"),
@@ -198,7 +199,7 @@ fn what_cannot_be_had_is_refused_in_a_sentence() {
 
 /// A virtual machine has a kernel of its own: it could not be given a mounted directory.
 #[test]
-fn a_program_attaches_the_drives_itself_and_needs_no_root() {
+fn a_program_attaches_the_drives_itself() {
     need_programs!("qemu-io");
     let bench = Bench::new();
     let page = include_str!("../../../../docs/reference/power-cut.md");
