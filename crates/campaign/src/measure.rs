@@ -62,6 +62,7 @@ pub fn order(file: &RunFile, measure: &Measure, method_text: &str) -> Result<Run
         passes: file.passes,
         on_error: word("on_error", &file.on_error, str::parse)?,
         until: word("until", &file.until, str::parse)?,
+        slower: None,
     };
     let method = Order::new(&measure.method, method_text, &settings, &options, BTreeMap::new());
     let target: TargetText = measure.target.parse()?;

@@ -148,7 +148,7 @@ impl Progress {
         let template = "{bar:12} {percent:>3}%  {prefix} left  {wide_msg}";
         let eta = {
             let earlier = store.borrow().last_like(record);
-            Eta::of(plan, record.targets.len(), earlier.as_ref())
+            Eta::of(plan, record.targets.len(), earlier.as_ref()).times(plan.slower)
         };
         Self {
             bar: bar_of(UNITS, template, talk),

@@ -1,23 +1,28 @@
 //! The one clock that all engines of a run share.
 //!
 //! Where the processor has a counter that ticks at one rate for ever, and the kernel itself trusts
-//! it, a reading costs a single instruction; elsewhere `clock_gettime(CLOCK_MONOTONIC)` serves.
+//! it, a reading costs a single instruction; elsewhere `clock_gettime(CLOCK_MONOTONIC)` serves. The
+//! kernel can be wrong: a virtual machine had processors whose counters were 1.5 s apart. So they
+//! are compared first.
 //!
 //! ```text
 //!   ticks since the epoch  x  multiplier  >> 32  =  nanoseconds since the epoch
 //! ```
 
+use crate::raw;
 use block::Instant;
 use rustix::{
-    thread::{NanosleepRelativeResult, nanosleep},
+    thread::{CpuSet, NanosleepRelativeResult, nanosleep, sched_getaffinity},
     time::{ClockId, Timespec, clock_gettime},
 };
-use std::{cell::Cell, fmt, num::NonZeroU64, sync::OnceLock};
+use std::{cell::Cell, fmt, num::NonZeroU64, sync::OnceLock, thread};
 
 const NS_PER_S: u64 = 1_000_000_000;
 /// Between the two readings that calibrate a counter of unknown rate. A reading pairs counter and
 /// clock within some 50 ns, so the rate is good to a few parts per million.
 const CALIBRATION_NS: u64 = 20_000_000;
+/// Processors that are compared at most.
+const COMPARED_MAX: usize = 64;
 /// A sleep ends this much early and the rest is spun, because waking a thread takes about that
 /// long.
 pub(crate) const SPIN_NS: u64 = 50_000;
@@ -60,7 +65,7 @@ impl Clock {
     /// Starts a clock on the best source there is. Where a counter is calibrated, the first one of
     /// a process takes some 20 ms.
     pub fn start() -> Self {
-        if !counter::is_invariant() {
+        if !counter::is_invariant() || counters_differ_by_ns().is_some() {
             return Self::start_monotonic();
         }
         let epoch = counter::ticks();
@@ -80,7 +85,8 @@ impl Clock {
     pub fn now(&self) -> Instant {
         match self.source {
             ClockSource::Counter { .. } => {
-                let ticks = counter::ticks().wrapping_sub(self.epoch);
+                // A counter behind the first one's is a moment ago, not centuries ahead.
+                let ticks = counter::ticks().saturating_sub(self.epoch);
                 Instant(((u128::from(ticks) * u128::from(self.multiplier)) >> 32) as u64)
             }
             ClockSource::Monotonic => Instant(monotonic_ns() - self.epoch),
@@ -148,6 +154,38 @@ fn timespec(ns: u64) -> Timespec {
 fn monotonic_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * NS_PER_S + time.tv_nsec as u64
+}
+
+/// How far apart the counters of the processors are, in nanoseconds, where a thread that moves from
+/// one to the other sees time run backwards. Looked at once a process. The kernel's own clock is one
+/// of these counters then, and stands still or jumps with them.
+pub fn counters_differ_by_ns() -> Option<u64> {
+    static APART: OnceLock<Option<u64>> = OnceLock::new();
+    *APART.get_or_init(|| {
+        if !counter::is_invariant() {
+            return None;
+        }
+        // On a thread of its own, which is not missed if it stays where it was sent.
+        let apart = thread::spawn(counters_apart).join().unwrap_or(0);
+        let hz = counter::stated_hz().unwrap_or_else(known_hz);
+        (apart > 0).then(|| (u128::from(apart) * u128::from(NS_PER_S) / u128::from(hz)) as u64)
+    })
+}
+
+/// The most ticks by which the counter of a processor was behind what had been read on another.
+fn counters_apart() -> u64 {
+    let Ok(allowed) = sched_getaffinity(None) else { return 0 };
+    let mut others = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu));
+    let Some(first) = others.next() else { return 0 };
+    let on = |cpu| raw::pin_to_cpu(cpu).ok().map(|()| counter::ticks());
+    let mut apart = 0;
+    for other in others.take(COMPARED_MAX) {
+        let (Some(before), Some(there), Some(after)) = (on(first), on(other), on(first)) else {
+            continue;
+        };
+        apart = apart.max(before.saturating_sub(there)).max(there.saturating_sub(after));
+    }
+    apart
 }
 
 /// The counter's rate, measured once a process: it never changes.

@@ -28,7 +28,7 @@ mod sync;
 pub mod ublk;
 mod uring;
 
-pub use clock::{Clock, ClockSource};
+pub use clock::{Clock, ClockSource, counters_differ_by_ns};
 pub use memory::Memory;
 pub use null::Null;
 pub use open::{Access, Caching, Create, OpenError, OpenErrorKind, Syncing, open_file, reopen};

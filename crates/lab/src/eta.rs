@@ -6,6 +6,7 @@
 
 use crate::plan::{FAST, Plan, SLOW, Step};
 use record::Record;
+use std::num::NonZeroU32;
 
 /// Rounds that a steady state takes at least.
 const ROUNDS_LEAST: f64 = 5.0;
@@ -84,6 +85,17 @@ impl Eta {
             }
         });
         Self::new(fill_s, steps.collect())
+    }
+
+    /// The same in this machine's time, of which so many times as much passes.
+    pub fn times(mut self, slower: NonZeroU32) -> Self {
+        let times = f64::from(slower.get());
+        self.fill_s *= times;
+        for step in &mut self.steps {
+            step.seconds *= times;
+            step.seconds_max *= times;
+        }
+        self
     }
 
     /// Before the first byte.

@@ -31,7 +31,8 @@ pub struct Order {
     /// As they were read from [`Self::words`].
     pub options: Options,
     /// The options as the record keeps them: `size` and `max-written` in bytes, `grade`, `passes`,
-    /// `max-time` with its unit, `on-error`, `until`, `reads-only`, and `set.KEY` of every cell.
+    /// `max-time` with its unit, `on-error`, `until`, `slower`, `reads-only`, and `set.KEY` of every
+    /// cell.
     pub words: BTreeMap<String, String>,
     /// Notes in the record.
     pub labels: BTreeMap<String, String>,
@@ -94,6 +95,7 @@ impl Order {
             passes: read(&words, "passes", u32::from_str)?,
             on_error: read(&words, "on-error", FromStr::from_str)?,
             until: read(&words, "until", FromStr::from_str)?,
+            slower: read(&words, "slower", FromStr::from_str)?,
             reads_only: words.contains_key("reads-only"),
             seed,
         };
@@ -149,6 +151,7 @@ fn words(settings: &[(String, String)], options: &Options) -> BTreeMap<String, S
         (WRITTEN, options.written_bytes_max.map(|bytes| bytes.to_string())),
         ("on-error", options.on_error.map(|what| what.to_string())),
         ("until", options.until.map(|condition| condition.to_string())),
+        ("slower", options.slower.map(|times| times.to_string())),
         ("reads-only", options.reads_only.then(|| "true".to_owned())),
     ];
     let given = given.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
@@ -236,6 +239,7 @@ mod tests {
         method::{BUILT_IN, parse_grade},
         workload::OnError,
     };
+    use std::num::NonZeroU32;
 
     /// A run that goes on is planned from the words of its record, and a limit that a study shares
     /// out is among them.
@@ -251,6 +255,7 @@ mod tests {
             passes: Some(4),
             on_error: Some(OnError::Count),
             until: "p99.9<500us".parse().ok(),
+            slower: NonZeroU32::new(20),
         };
         let (name, text) = BUILT_IN[0];
         let settings = [("block".to_owned(), "8K".to_owned())];

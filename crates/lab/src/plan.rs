@@ -30,7 +30,7 @@ use crate::{
 use block::{Rng, display_bytes};
 use record::LeftOut;
 use stats::{Grade, StopRule};
-use std::fmt;
+use std::{fmt, num::NonZeroU32};
 
 /// What the user may change about a method.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -53,6 +53,9 @@ pub struct Options {
     pub on_error: Option<OnError>,
     /// The highest rate that holds this is sought of each cell.
     pub until: Option<Condition>,
+    /// The targets' drives are served with `--slower`: all times are theirs, so many times less
+    /// than this machine's.
+    pub slower: Option<NonZeroU32>,
 }
 
 /// One pass over one cell on one target.
@@ -122,6 +125,9 @@ pub struct Plan {
     /// What latencies must hold, where the highest rate that does is sought: a pass is then one
     /// rate that is tried.
     pub until: Option<Condition>,
+    /// How many times slower than this machine's the targets' time passes, which is that of every
+    /// pass; `seconds` is this machine's.
+    pub slower: NonZeroU32,
 }
 
 /// Who chose the size of the tested area.
@@ -147,6 +153,12 @@ impl fmt::Display for SpanSource {
 #[error("{0}")]
 pub struct PlanError(pub String);
 
+/// The same with the time for all cells in the drives' time.
+fn in_the_drives_time(options: &Options, slower: NonZeroU32) -> Options {
+    let seconds_max = options.seconds_max.map(|seconds| seconds / f64::from(slower.get()));
+    Options { seconds_max, ..options.clone() }
+}
+
 impl Plan {
     /// Makes the plan for targets with these offers (one, or two to compare).
     ///
@@ -155,11 +167,19 @@ impl Plan {
     pub fn new(mut method: Method, options: &Options, offers: &[Offer]) -> Result<Self, PlanError> {
         assert!(!offers.is_empty(), "a plan without a target");
         one_clock(offers)?;
+        let slower = options.slower.unwrap_or(NonZeroU32::MIN);
+        let options = &in_the_drives_time(options, slower);
         options.until.map_or(Ok(()), |_| until::adapt(&mut method))?;
         let span_bytes = span(&method, options, offers)?;
         narrow_places(&mut method.cells, method.span, span_bytes);
         let (mut cells, left_out, mut notes) = sort_out(&method, options, offers, span_bytes)?;
         notes.splice(..0, method.file.notes.iter().cloned());
+        notes.extend((slower > NonZeroU32::MIN).then(|| {
+            format!(
+                "its drives' time passes {slower} times slower: rates, latencies and seconds are \
+                 theirs, the processor time of an operation is this machine's"
+            )
+        }));
         let grade = options.grade.unwrap_or(method.grade);
         let passes = allowed(passes(&method, options, grade, offers.len()))?;
         let rule = stop_rule(&method, options, grade, cells.len() * offers.len() * passes as usize);
@@ -216,9 +236,12 @@ impl Plan {
             seed: options.seed,
             on_error: options.on_error.unwrap_or_default(),
             until: options.until,
+            slower,
             method,
         };
-        plan.seconds = forecast::run(&plan, offers.len());
+        let (least, most) = forecast::run(&plan, offers.len());
+        let times = f64::from(slower.get());
+        plan.seconds = (least * times, most * times);
         Ok(plan)
     }
 

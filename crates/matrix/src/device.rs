@@ -25,7 +25,7 @@ use std::{
     path::Path,
 };
 use target::{
-    Permission, TargetText,
+    Pace, Permission, TargetText,
     catalog::Catalog,
     stack::{Member, Stack, has_volatile_cache},
 };
@@ -126,7 +126,7 @@ impl TestDevice {
             Self::Model { stack } => TargetText::Model(stack.clone()),
         };
         let permission = Permission { reads_only: true, ..Permission::default() };
-        let target = target::open(&text, &permission, Clock::start(), 0)?;
+        let target = target::open(&text, &permission, Pace::real(Clock::start()), 0)?;
         Ok(Some(target.info().clone()))
     }
 

@@ -9,7 +9,7 @@ use crate::{
 use host::Consent;
 use lab::order::Order as MethodOrder;
 use run::{MeasuredBy, Wear};
-use std::{env, ffi::OsString, path::PathBuf, process};
+use std::{env, ffi::OsString, num::NonZeroU32, path::PathBuf, process};
 
 /// How often every configuration is measured, unless somebody says so.
 pub const ROUNDS: u32 = 3;
@@ -27,6 +27,9 @@ pub struct MatrixOrder {
     pub methods: Vec<MethodOrder>,
     /// How often every configuration is measured.
     pub rounds: u32,
+    /// The drives' time passes so many times slower: a model is served so, of anything else it is
+    /// said. What is measured is in their time.
+    pub slower: Option<NonZeroU32>,
     /// Whether the power of a model is cut at the end.
     pub cuts: PowerCuts,
     /// How much it may write: unasked the whole drive once, all turns together.

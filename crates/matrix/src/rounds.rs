@@ -35,7 +35,7 @@ use std::{
     rc::Rc,
     sync::atomic::{AtomicBool, Ordering},
 };
-use target::{Permission, TargetText};
+use target::{Pace, Permission, TargetText};
 
 /// A path that is not so many times as fast as a cell has its part in the cell's rate.
 const FLOOR_FACTOR: f64 = 5.0;
@@ -422,10 +422,10 @@ impl<'a> Running<'a> {
     ) -> Result<Box<dyn Target>, MatrixError> {
         let log = self.audience.log();
         let say = move |step: &str| log(step);
-        let (clock, seed) = (self.clock, self.order.seed);
+        let (pace, seed) = (Pace::of(self.clock, self.order.slower), self.order.seed);
         Ok(match stage::remount(configuration, attached, path, say) {
-            Some(remount) => target::open_remountable(path, permission, clock, seed, remount)?,
-            None => target::open(&TargetText::Path(path.to_owned()), permission, clock, seed)?,
+            Some(remount) => target::open_remountable(path, permission, pace, seed, remount)?,
+            None => target::open(&TargetText::Path(path.to_owned()), permission, pace, seed)?,
         })
     }
 
@@ -583,7 +583,7 @@ fn look(
     let attached = device.attach(ledger, &caller.place, configuration, &caller.serving)?;
     let permission = attached.permission();
     let text = TargetText::Path(attached.device.clone());
-    let seen = target::open(&text, &permission, clock, 0)
+    let seen = target::open(&text, &permission, Pace::real(clock), 0)
         .map(|target| (target.offer(), target.info().clone()));
     attached.detach(ledger, mark)?;
     Ok(seen?)

@@ -8,6 +8,7 @@ use crate::{
 use host::{Directory, HostError, Ledger, Program, ledger::Change};
 use std::{
     fs,
+    num::NonZeroU32,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
@@ -27,6 +28,10 @@ pub struct Serving {
     /// What it is told, to serve this target at this NBD address and to print each
     /// [`record::ServerEvent`] as a line.
     pub words: fn(target: &str, address: &str, power: Option<FailingPower>) -> Vec<String>,
+    /// Of drives whose time passes slower.
+    pub slower: Option<NonZeroU32>,
+    /// Which of these words says so.
+    pub slower_word: &'static str,
     /// Which of these words is the power cut's.
     pub power_cut: &'static str,
 }
@@ -72,7 +77,9 @@ impl Serving {
         ledger.make(Change::File { path: socket.clone() }, || Ok(()))?;
         let name = self.program.file_name().and_then(|name| name.to_str());
         let name = name.unwrap_or("drivelab").to_owned();
-        let words = (self.words)(target, &address, power);
+        let mut words = (self.words)(target, &address, power);
+        let slower = self.slower.filter(|_| target.starts_with("model:"));
+        words.extend(slower.map(|times| format!("{}={times}", self.slower_word)));
         ledger.say(&format!("drivelab {}", words.join(" ")));
         let mut server = ledger.process(&name, &address, || {
             start(Command::new(&self.program).args(&words).stdout(said))

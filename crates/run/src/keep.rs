@@ -3,10 +3,10 @@
 
 use crate::CannotRun;
 use block::{Rng, display_bytes};
-use engine::Clock;
+use engine::{Clock, counters_differ_by_ns};
 use host::Roots;
 use lab::{order::Opening, target::Time};
-use record::{Calibration, Record, State, Store, TargetInfo, TargetKind, Tool};
+use record::{Calibration, Record, State, Store, TargetInfo, TargetKind, Tool, Warning};
 use std::{fmt, path::PathBuf};
 
 /// By which program, as it was called.
@@ -43,6 +43,10 @@ pub(crate) fn opening_as(
     calibration: Calibration,
 ) -> Opening {
     let environment = host::environment_of(&mut targets, &Roots::default());
+    if let (Time::Wall, Some(apart_ns)) = (time, counters_differ_by_ns()) {
+        let warning = Warning { flag: None, text: clock_is_wrong(apart_ns) };
+        targets.iter_mut().for_each(|target| target.warnings.push(warning.clone()));
+    }
     Opening {
         id,
         started: host::now(),
@@ -53,6 +57,17 @@ pub(crate) fn opening_as(
         command_line: by.command_line.clone(),
         tool: by.tool.clone(),
     }
+}
+
+/// The kernel trusts counters that do not agree.
+fn clock_is_wrong(apart_ns: u64) -> String {
+    format!(
+        "the processors' time stamp counters are {:.3} s apart and the kernel takes its time from \
+         them: latencies and rates may be far off; write another source than `tsc` of \
+         available_clocksource to \
+         /sys/devices/system/clocksource/clocksource0/current_clocksource",
+        apart_ns as f64 / 1e9
+    )
 }
 
 /// Keeps a run that is about to begin.

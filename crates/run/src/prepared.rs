@@ -13,7 +13,7 @@ use lab::{
     target::{Access, Offer, Reset, Target},
 };
 use record::{Calibration, Record, Store, TargetInfo, TargetKind};
-use target::TargetText;
+use target::{Pace, TargetText};
 
 /// A run before its first byte.
 pub struct Prepared {
@@ -52,7 +52,8 @@ impl Prepared {
         };
         let permission = order.permission();
         let seed = order.method.options.seed;
-        let open = |text| target::open(text, &permission, clock, seed);
+        let pace = Pace::of(clock, order.method.options.slower);
+        let open = |text| target::open(text, &permission, pace, seed);
         let targets = order.targets.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let offers: Vec<Offer> = targets.iter().map(|target| target.offer()).collect();
         let plan = Plan::new(order.method.method.clone(), &order.method.options, &offers)?;

@@ -22,6 +22,7 @@ use lab::{
 use record::{Condition, Flag, ManagedFlash, TargetIdentity, TargetInfo, TargetKind, Warning};
 use std::{
     cell::RefCell,
+    num::NonZeroU32,
     ops::{ControlFlow, Range},
     path::Path,
     path::PathBuf,
@@ -247,6 +248,7 @@ impl Target for KeptTarget {
             remount: Ok(()),
             files_max: Err(lab::target::NO_TREE.to_owned()),
             time: Time::Wall,
+            slower: NonZeroU32::MIN,
             wears: self.info.kind == TargetKind::Flash,
             memory_bytes: 0,
         }

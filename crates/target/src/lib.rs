@@ -43,10 +43,9 @@ pub use path::Remount;
 pub use propose::{NoProposal, Proposal, propose};
 pub use text::{BadTarget, TargetText};
 
-use engine::Clock;
 use host::Consent;
 use lab::target::Target;
-use std::path::Path;
+use std::{num::NonZeroU32, path::Path};
 
 /// What the user says about targets besides their text.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -57,6 +56,10 @@ pub struct Permission {
     pub reads_only: bool,
 }
 
+/// Why what is no path is not measured in another time.
+const NOT_SLOWED: &str = "--slower is for a directory, a file or a device whose drives `drivelab \
+    serve model:STACK --slower N` serves: this target has its own time, leave --slower out";
+
 /// Opens a directory on a file system that the caller mounted, and can mount anew.
 ///
 /// # Errors
@@ -64,24 +67,28 @@ pub struct Permission {
 pub fn open_remountable(
     path: &Path,
     permission: &Permission,
-    clock: Clock,
+    pace: Pace,
     seed: u64,
     remount: Remount,
 ) -> Result<Box<dyn Target>, TargetError> {
-    let target = path::PathTarget::new(path, permission, clock, seed)?;
+    let target = path::PathTarget::new(path, permission, pace, seed)?;
     Ok(Box::new(target.remountable(remount)))
 }
 
-/// Opens what `text` names. All targets of a run share one clock.
+/// Opens what `text` names. All targets of a run share one clock, and its pace.
 ///
 /// # Errors
 /// A sentence with the cure: nothing there, in use, not to be written, sparse...
 pub fn open(
     text: &TargetText,
     permission: &Permission,
-    clock: Clock,
+    pace: Pace,
     seed: u64,
 ) -> Result<Box<dyn Target>, TargetError> {
+    let clock = pace.clock();
+    if pace.times() > NonZeroU32::MIN && !matches!(text, TargetText::Path(_)) {
+        return Err(TargetError::refused(NOT_SLOWED));
+    }
     match text {
         TargetText::Null => Ok(Box::new(null::NullTarget::new(clock))),
         TargetText::Model(stack) => Ok(Box::new(model::ModelTarget::new(stack, seed)?)),
@@ -90,7 +97,7 @@ pub fn open(
         }
         TargetText::Memory(text) => Ok(Box::new(backend::KeptTarget::memory(text, clock, seed)?)),
         TargetText::Path(path) => {
-            Ok(Box::new(path::PathTarget::new(path, permission, clock, seed)?))
+            Ok(Box::new(path::PathTarget::new(path, permission, pace, seed)?))
         }
     }
 }

@@ -9,6 +9,12 @@
 //! client, its kernel and this machine take stays as it is, and is a tenth of what it was beside
 //! the drive. Modelled time is the wall clock's divided by N, from the same start, so that at N = 1
 //! both are one.
+//!
+//! Who measures a target that is served so has the same clock, and finds the drive's own figures:
+//!
+//! ```text
+//!   run  -- modelled time -->  Divided  -- wall clock -->  file, device: path to the served drive
+//! ```
 
 use block::{Engine, Instant, Wrapper};
 use engine::Clock;
@@ -29,6 +35,11 @@ impl Pace {
         Self { clock, slower: NonZeroU32::MIN }
     }
 
+    /// So many times slower, where that is said.
+    pub fn of(clock: Clock, slower: Option<NonZeroU32>) -> Self {
+        Self { clock, slower: slower.unwrap_or(NonZeroU32::MIN) }
+    }
+
     /// So many times slower.
     pub fn slower(clock: Clock, slower: NonZeroU32) -> Self {
         Self { clock, slower }
@@ -37,6 +48,11 @@ impl Pace {
     /// So many times slower than the clock.
     pub fn times(self) -> NonZeroU32 {
         self.slower
+    }
+
+    /// The clock that it is read from.
+    pub fn clock(self) -> Clock {
+        self.clock
     }
 
     /// The first modelled time that is not before an instant of the wall clock.
@@ -107,6 +123,42 @@ impl<E: Engine> Wrapper for Slowed<E> {
 
     fn outer_time(&self, at: Instant) -> Instant {
         self.pace.wall(at)
+    }
+}
+
+/// An engine on the wall clock, asked in modelled time: of a target whose drives are slowed.
+pub struct Divided<E> {
+    inner: E,
+    pace: Pace,
+}
+
+impl<E> Divided<E> {
+    /// Around an engine whose clock is the pace's.
+    pub fn new(inner: E, pace: Pace) -> Self {
+        Self { inner, pace }
+    }
+}
+
+impl<E: Engine> Wrapper for Divided<E> {
+    type Inner = E;
+
+    fn inner(&self) -> &E {
+        &self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut E {
+        &mut self.inner
+    }
+
+    fn inner_time(&self, at: Instant) -> Instant {
+        match at {
+            Instant::NEVER => at,
+            at => self.pace.wall(at),
+        }
+    }
+
+    fn outer_time(&self, at: Instant) -> Instant {
+        self.pace.modelled(at)
     }
 }
 

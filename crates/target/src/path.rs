@@ -12,11 +12,15 @@
 
 mod probe;
 
-use crate::{Permission, absent, tree::FileTree};
+use crate::{
+    Permission, absent,
+    pace::{Divided, Pace},
+    tree::FileTree,
+};
 use block::{Data, Engine, Geometry};
 use engine::{
-    Access as OpenAccess, Clock, OpenError, Stdio, Sync, Uring, UringOptions, UringUnavailable,
-    raw, reopen,
+    Access as OpenAccess, OpenError, Stdio, Sync, Uring, UringOptions, UringUnavailable, raw,
+    reopen,
 };
 use host::{
     Directory, HostError, Permit, Presence, Roots, Scratch, ScratchTree, Watch, page_cache,
@@ -36,6 +40,7 @@ use record::{CacheDrop, Condition, TargetInfo, TargetKind, Warning};
 use std::{
     ffi::OsString,
     fs::File,
+    num::NonZeroU32,
     ops::Range,
     os::unix::fs::FileTypeExt,
     path::{Path, PathBuf},
@@ -57,7 +62,7 @@ pub struct PathTarget {
     info: TargetInfo,
     /// Where that is: for people.
     path: PathBuf,
-    clock: Clock,
+    pace: Pace,
     watch: Watch,
     presence: Presence,
     access: Access,
@@ -162,7 +167,7 @@ impl PathTarget {
     pub fn new(
         path: &Path,
         permission: &Permission,
-        clock: Clock,
+        pace: Pace,
         seed: u64,
     ) -> Result<Self, TargetError> {
         let roots = Roots::default();
@@ -190,7 +195,7 @@ impl PathTarget {
                 None => info.capacity_bytes,
             },
             path,
-            clock,
+            pace,
             scratch: None,
             tree: None,
             place,
@@ -255,7 +260,7 @@ impl PathTarget {
             io: stream.io,
             choice: stream.engine,
             zeroing: stream.op == Op::WriteZeroes,
-            clock: self.clock,
+            pace: self.pace,
             geometry: Geometry {
                 capacity_bytes: self.span_bytes,
                 block_bytes: match stream.io.caching {
@@ -292,6 +297,7 @@ impl Target for PathTarget {
             remount: self.remount.as_ref().map(|_| ()).ok_or_else(|| NO_REMOUNT.to_owned()),
             files_max: self.files_max(),
             time: Time::Wall,
+            slower: self.pace.times(),
             wears: true,
             memory_bytes: host::environment::memory_usable(&Roots::default()).unwrap_or(0),
         }
@@ -320,11 +326,11 @@ impl Target for PathTarget {
     fn open_tree(&mut self, threads: u16) -> Result<Vec<OpenTree>, TargetError> {
         let tree = self.tree.as_ref().ok_or_else(|| TargetError::refused(NO_TREE))?;
         let opener = |_| -> OpenTree {
-            let (root, clock, seed) = (tree.root().clone(), self.clock, self.seed);
+            let (root, pace, seed) = (tree.root().clone(), self.pace, self.seed);
             Box::new(move || {
                 raw::own_descriptors();
                 let root = root.duplicate().map_err(|error| io_error(root.path(), &error))?;
-                let tree = FileTree::new(root, clock, seed);
+                let tree = FileTree::new(root, pace, seed);
                 Ok(Box::new(tree) as Box<dyn Tree>)
             })
         };
@@ -486,7 +492,7 @@ struct SeatOrder {
     choice: EngineChoice,
     /// Whether discards zero instead.
     zeroing: bool,
-    clock: Clock,
+    pace: Pace,
     geometry: Geometry,
 }
 
@@ -495,11 +501,14 @@ impl SeatOrder {
     fn engine(self) -> Result<Box<dyn Drivable>, TargetError> {
         raw::own_descriptors();
         let uring = match self.choice {
-            EngineChoice::Stdio => return Ok(named(self.stdio()?, "stdio", Vec::new())),
+            EngineChoice::Stdio => {
+                return Ok(named(self.pace, self.stdio()?, "stdio", Vec::new()));
+            }
             EngineChoice::StdioBlock => {
                 let bytes = self.geometry.transfer_bytes_max as usize;
                 let engine = self.stdio()?.with_buffer(bytes);
-                return Ok(named(engine, "stdio", vec![format!("buffer of {bytes} B")]));
+                let buffer = vec![format!("buffer of {bytes} B")];
+                return Ok(named(self.pace, engine, "stdio", buffer));
             }
             EngineChoice::Sync => false,
             EngineChoice::Uring => true,
@@ -507,24 +516,25 @@ impl SeatOrder {
         };
         let file = self.file()?;
         if !uring {
-            let mut engine = Sync::new(self.clock, file, self.geometry);
+            let mut engine = Sync::new(self.pace.clock(), file, self.geometry);
             if self.zeroing {
                 engine = engine.zeroing();
             }
-            return Ok(named(engine, "sync", Vec::new()));
+            return Ok(named(self.pace, engine, "sync", Vec::new()));
         }
-        let mut engine = Uring::new(self.clock, file, self.geometry, UringOptions::default())
+        let clock = self.pace.clock();
+        let mut engine = Uring::new(clock, file, self.geometry, UringOptions::default())
             .map_err(|error| TargetError::refused(format!("{error}; use --engine sync")))?;
         if self.zeroing {
             engine = engine.zeroing();
         }
         let features = vec![engine.features().to_string()];
-        Ok(named(engine, "uring", features))
+        Ok(named(self.pace, engine, "uring", features))
     }
 
     fn stdio(&self) -> Result<Stdio, TargetError> {
         let file = self.open(Caching::Buffered, Syncing::None)?;
-        Ok(Stdio::on(self.clock, file, self.access, self.geometry))
+        Ok(Stdio::on(self.pace.clock(), file, self.access, self.geometry))
     }
 
     fn file(&self) -> Result<File, TargetError> {
@@ -540,12 +550,17 @@ fn refused(error: impl std::fmt::Display) -> TargetError {
     TargetError::refused(error.to_string())
 }
 
+/// In the pace's time; without a word more where that is the clock's own.
 fn named(
+    pace: Pace,
     engine: impl Engine + 'static,
     name: &'static str,
     features: Vec<String>,
 ) -> Box<dyn Drivable> {
-    Box::new(Named { engine, name, features })
+    match pace.times() {
+        NonZeroU32::MIN => Box::new(Named { engine, name, features }),
+        _ => Box::new(Named { engine: Divided::new(engine, pace), name, features }),
+    }
 }
 
 fn open_error(error: OpenError) -> TargetError {

@@ -4,13 +4,14 @@
 //! Every operation names one name in the directory that holds it, which is open: none walks a path,
 //! and none follows a link.
 
+use crate::pace::Pace;
 use block::{Instant, IoError};
-use engine::Clock;
 use host::{
     Directory,
     directory::{DIRECTORY_MODE, FILE_MODE},
 };
 use lab::workload::tree::{Act, Tree, TreeOp};
+use model::WallClock;
 use rustix::{
     fd::{AsFd, BorrowedFd, OwnedFd},
     fs::{AtFlags, Dir, OFlags},
@@ -30,7 +31,7 @@ const HELD_DIRECTORIES_MAX: u64 = 1 << 16;
 
 /// A worker's view of the tree.
 pub(crate) struct FileTree {
-    clock: Clock,
+    pace: Pace,
     root: Directory,
     /// Directories below the root that hold names, by their paths.
     parents: HashMap<Box<str>, OwnedFd>,
@@ -60,13 +61,13 @@ impl AsFd for Parent<'_> {
 impl FileTree {
     /// On the tree at `root`, a descriptor of this thread's own; `seed` makes the contents of
     /// files.
-    pub fn new(root: Directory, clock: Clock, seed: u64) -> Self {
+    pub fn new(root: Directory, pace: Pace, seed: u64) -> Self {
         let mut contents = vec![0; PIECE_BYTES];
         block::Rng::new(seed, 0x7eee_0003).fill(&mut contents);
         let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let parents_max = (descriptors / 4 * 3).min(HELD_DIRECTORIES_MAX) as usize;
         let (parents, read) = (HashMap::new(), vec![0; PIECE_BYTES]);
-        Self { clock, root, parents, parents_max, contents, read }
+        Self { pace, root, parents, parents_max, contents, read }
     }
 
     fn file(&mut self, path: &str, flags: OFlags) -> Result<OwnedFd, IoError> {
@@ -146,7 +147,7 @@ impl FileTree {
 
 impl Tree for FileTree {
     fn now(&mut self) -> Instant {
-        self.clock.now()
+        self.pace.now()
     }
 
     fn carry_out(&mut self, act: &Act<'_>) -> Result<u64, IoError> {
@@ -217,7 +218,7 @@ impl Tree for FileTree {
 
     fn flush(&mut self) -> Result<Instant, IoError> {
         rustix::fs::syncfs(&self.root).map_err(failed)?;
-        Ok(self.clock.now())
+        Ok(self.pace.now())
     }
 }
 

@@ -12,7 +12,7 @@ use std::{
     ffi::OsString,
     path::{Path, PathBuf},
 };
-use target::{Permission, TargetText};
+use target::{Pace, Permission, TargetText};
 
 /// Tasks that a dry run lists.
 const LISTED_MAX: usize = 15;
@@ -119,7 +119,7 @@ fn check(file: &CampaignFile, methods: &[NamedMethod], tasks: &[Task]) -> Result
         for target in &order.targets {
             if matches!(target, TargetText::Model(_)) && targets.insert(&measure.target) {
                 let clock = engine::Clock::start_monotonic();
-                target::open(target, &Permission::default(), clock, measure.seed)?;
+                target::open(target, &Permission::default(), Pace::real(clock), measure.seed)?;
             }
         }
     }

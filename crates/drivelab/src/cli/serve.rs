@@ -183,7 +183,7 @@ pub struct ServeArguments {
 }
 
 /// How many times.
-fn slower(text: &str) -> Result<NonZeroU32, String> {
+pub fn slower(text: &str) -> Result<NonZeroU32, String> {
     match text.parse::<NonZeroU32>() {
         Ok(times) if times.get() <= 1000 => Ok(times),
         _ => Err("a whole number from 1 to 1000, as in --slower 20".to_owned()),

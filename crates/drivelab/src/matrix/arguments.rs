@@ -2,6 +2,7 @@
 
 use super::words::in_words;
 use crate::{
+    cli::slower,
     key_value::key_value,
     run::{in_words as run_in_words, typed},
 };
@@ -19,6 +20,7 @@ use lab::{
 use matrix::{Axes, Axis, BadAxis, Choice, MatrixOrder, PowerCuts, ROUNDS, Wear, in_turns, page};
 use std::{
     ffi::{OsStr, OsString},
+    num::NonZeroU32,
     path::{Path, PathBuf},
 };
 
@@ -145,6 +147,14 @@ pub struct MatrixArguments {
     #[arg(long, value_name = "TIME", value_parser = parse_seconds, help_heading = "What to run")]
     pub max_time: Option<f64>,
 
+    /// Let a model's time pass N times slower, and measure in its time
+    ///
+    /// A model is served with `serve --slower N`, so that what kernel and host add is a share N
+    /// times smaller, and all rates and latencies are the drives' own. A device is one that such a
+    /// server is behind.
+    #[arg(long, value_name = "N", value_parser = slower, help_heading = "What to run")]
+    pub slower: Option<NonZeroU32>,
+
     /// Where the order and all random choices come from
     #[arg(long, value_name = "N", help_heading = "What to run")]
     pub seed: Option<u64>,
@@ -224,6 +234,7 @@ impl MatrixArguments {
                 .map(|name| self.method(name, seed))
                 .collect::<Result<_>>()?,
             rounds: self.passes,
+            slower: self.slower,
             cuts: if self.no_power_cut { PowerCuts::None } else { PowerCuts::All },
             wear: if agreed { Wear::AgreedTo } else { Wear::Unasked },
             seed,
@@ -239,6 +250,7 @@ impl MatrixArguments {
             passes: Some(self.passes),
             on_error: typed(&self.on_error, str::parse)?,
             until: None,
+            slower: self.slower,
             ..Options::default()
         };
         let (name, text) = run::method_text(name).map_err(run_in_words)?;

@@ -55,7 +55,8 @@ pub struct Measured {
 
 /// Measures what is ordered. `None` where only the plan was asked for: it is printed.
 pub fn measure(order: &MatrixOrder, keep: &Keep<'_>) -> Result<Option<Measured>> {
-    let caller = caller()?;
+    let mut caller = caller()?;
+    caller.serving.slower = order.slower;
     let device = TestDevice::choose(&order.choice).map_err(in_words)?;
     if keep.effect == Effect::Plan {
         output::print(&matrix::describe(order, &caller, &device))?;
@@ -83,6 +84,8 @@ pub fn caller() -> Result<Caller> {
             program: std::env::current_exe().context("drivelab does not know where it is")?,
             words: serving_words,
             power_cut: "--power-cut",
+            slower: None,
+            slower_word: "--slower",
         },
     })
 }

@@ -1,10 +1,10 @@
 //! The command line of `drivelab run`.
 
-use crate::{key_value::key_value, output::hanging};
+use crate::{cli::slower, key_value::key_value, output::hanging};
 use block::parse_bytes;
 use clap::Args;
 use lab::{duration::parse_seconds, workload::OnError};
-use std::{ffi::OsString, path::PathBuf};
+use std::{ffi::OsString, num::NonZeroU32, path::PathBuf};
 
 /// What `run --help` opens with.
 pub const ABOUT: &str = "\
@@ -71,6 +71,14 @@ pub struct RunArguments {
     /// Time for all cells together, such as 90s, 10m, 2h: shorter than planned, or longer
     #[arg(long, value_name = "TIME", value_parser = parse_seconds, help_heading = "How much")]
     pub max_time: Option<f64>,
+
+    /// The target's drives are served with `serve --slower N`: measure in their time
+    ///
+    /// Rates are multiplied and latencies divided by N, and every cell takes N times as long. The
+    /// processor time of an operation stays this machine's.
+    #[arg(long, value_name = "N", value_parser = slower, help_heading = "How much",
+          hide_short_help = true)]
+    pub slower: Option<NonZeroU32>,
 
     /// Write no more than this to each target, fills included
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "How much")]
@@ -151,7 +159,7 @@ pub struct DecideArguments {
 }
 
 /// What a resumed run takes from its record, so that all its cells are of one kind.
-const KEPT_BY_RESUME: [&str; 19] = [
+const KEPT_BY_RESUME: [&str; 20] = [
     "targets",
     "method",
     "set",
@@ -163,6 +171,7 @@ const KEPT_BY_RESUME: [&str; 19] = [
     "grade",
     "passes",
     "max_time",
+    "slower",
     "max_written",
     "reads_only",
     "on_error",

@@ -37,6 +37,7 @@ impl RunArguments {
             passes: self.passes,
             on_error: typed(&self.on_error, str::parse)?,
             until: typed(&self.until, str::parse)?,
+            slower: self.slower,
         };
         let (name, text) = run::method_text(&self.method).map_err(in_words)?;
         let mut method = Order::new(&name, &text, &settings, &options, labels(&self.label))?;

@@ -25,6 +25,9 @@ use tempfile::TempDir;
 const DEADLINE: Duration = Duration::from_secs(300);
 /// Seconds after which a node that does not answer is lost: Slurm's least.
 const NODE_TIMEOUT_S: u32 = 5;
+/// Seconds that a task's credential is good for. A task of a lost node starts again when its old one
+/// has expired: with Slurm's 120 the tests waited two minutes for nothing.
+const CREDENTIAL_S: u32 = 10;
 
 /// The three daemons of a cluster of one node.
 struct Cluster {
@@ -126,7 +129,8 @@ fn configuration(place: &Path) -> String {
     format!(
         "ClusterName=drivelab\nSlurmctldHost={host}(127.0.0.1)\nSlurmUser=root\nSlurmdUser=root\n\
          SlurmctldPort={}\nSlurmdPort={}\nAuthType=auth/munge\n\
-         AuthInfo=socket={place}/run/munge.socket\nStateSaveLocation={place}/state\n\
+         AuthInfo=socket={place}/run/munge.socket,cred_expire={CREDENTIAL_S}\n\
+         StateSaveLocation={place}/state\n\
          SlurmdSpoolDir={place}/spool\nSlurmctldPidFile={place}/run/slurmctld.pid\n\
          SlurmdPidFile={place}/run/slurmd.pid\nSlurmctldLogFile={place}/slurmctld.log\n\
          SlurmdLogFile={place}/slurmd.log\nProctrackType=proctrack/linuxproc\n\

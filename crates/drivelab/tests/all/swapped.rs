@@ -134,7 +134,12 @@ impl Observer for Silent {
 fn live(path: &Path, steps: &Steps, seed: u64) -> Result<(), String> {
     let text = TargetText::Path(path.to_owned());
     steps.pass();
-    let opened = target::open(&text, &Permission::default(), Clock::start_monotonic(), seed);
+    let opened = target::open(
+        &text,
+        &Permission::default(),
+        target::Pace::real(Clock::start_monotonic()),
+        seed,
+    );
     let inner = opened.map_err(|error| error.to_string())?;
     let mut target: Box<dyn Target> = Box::new(Stepped { inner, steps: steps.clone() });
     let method = Method::parse("short", METHOD, &[]).expect("a method");

@@ -377,8 +377,8 @@ impl<'a> Runner<'a> {
         };
         self.rest(step.target, spec)?;
         self.reset(step.target, spec)?;
-        let time = self.target(step.target).offer().time;
-        let started_s = self.now_s(time);
+        let offer = self.target(step.target).offer();
+        let started_s = self.now_s(&offer);
         let hull = cache::hull(&areas);
         let before = self.target(step.target).watch(hull.clone());
         let volume_before = self.target(step.target).managed_flash();
@@ -415,7 +415,7 @@ impl<'a> Runner<'a> {
             order: order as u32,
             started_s,
             window: if plan.method.file.rounds.is_some() { STEADY_ROUNDS } else { usize::MAX },
-            host: match time {
+            host: match offer.time {
                 Time::Wall => Host::Real,
                 Time::Virtual => Host::Virtual,
             },
@@ -452,6 +452,7 @@ impl<'a> Runner<'a> {
         mut show: impl FnMut(&mut dyn Observer, Live),
     ) -> Result<pass::PassDone, Halt> {
         let Job { target, spec, areas, seed, written_max, errors_max } = job;
+        let offer = self.target(target).offer();
         let order = PassOrder {
             cell: spec,
             areas,
@@ -460,7 +461,8 @@ impl<'a> Runner<'a> {
             errors_max,
             seed,
             tree_seed: self.plan.tree_seed(),
-            grain: self.target(target).offer().block_bytes,
+            grain: offer.block_bytes,
+            slower: offer.slower,
             cpu_clock: self.target(target).cpu_clock(),
         };
         let engines = match &spec.tree {
@@ -517,7 +519,10 @@ impl<'a> Runner<'a> {
         let cell = seen.cell;
         // A model's seconds are not those that the engine's cost was measured in.
         let engine_ns = match offer.time {
-            Time::Wall => record.calibration.first().map_or(0.0, |cost| cost.ns_per_operation),
+            Time::Wall => {
+                record.calibration.first().map_or(0.0, |cost| cost.ns_per_operation)
+                    / f64::from(offer.slower.get())
+            }
             Time::Virtual => 0.0,
         };
         let flush_cost = self.flush_costs.get(&step.target).copied();

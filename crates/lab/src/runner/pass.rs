@@ -28,6 +28,7 @@ use stats::{
     Assessment, Change, Delta, Drained, Histogram, Looks, Stop, StopRule, TICK_NS, Tick, drained,
 };
 use std::{
+    num::NonZeroU32,
     sync::{
         atomic::AtomicBool,
         mpsc::{Receiver, Sender, channel},
@@ -62,6 +63,8 @@ pub(super) struct PassOrder<'a> {
     pub tree_seed: u64,
     /// The target's block, bytes.
     pub grain: u32,
+    /// How many times slower than this machine's its time passes.
+    pub slower: NonZeroU32,
     pub cpu_clock: fn() -> u64,
 }
 
@@ -281,7 +284,7 @@ pub(super) fn run(
         timed: is_timed(order.cell),
         quiet: quiet_ticks(order.cell),
         is_ramp: order.cell.is_ramp(),
-        heard: Some(WallInstant::now() + first_start(order.cell)),
+        heard: Some(WallInstant::now() + first_start(order.cell) * order.slower.get()),
     };
     let (start, ends) = match order.assignments(engines, &sink) {
         Ok(assignments) => {

@@ -5,7 +5,7 @@ use super::{RunError, Runner};
 use crate::{
     method::CellSpec,
     plan::Step,
-    target::{TargetError, Time, WorkerEngines},
+    target::{Offer, TargetError, Time, WorkerEngines},
     workload::Rate,
 };
 use record::{LeftOut, Record};
@@ -19,10 +19,10 @@ use std::{
 const NAP: Duration = Duration::from_millis(100);
 
 impl Runner<'_> {
-    /// Seconds since the run began, on its clock.
-    pub(super) fn now_s(&self, time: Time) -> f64 {
-        let now_s = match time {
-            Time::Wall => self.started.elapsed().as_secs_f64(),
+    /// Seconds since the run began, in the time of its targets.
+    pub(super) fn now_s(&self, of: &Offer) -> f64 {
+        let now_s = match of.time {
+            Time::Wall => self.started.elapsed().as_secs_f64() / f64::from(of.slower.get()),
             Time::Virtual => self.virtual_s,
         };
         self.earlier_s + now_s
@@ -35,7 +35,8 @@ impl Runner<'_> {
             return Ok(());
         }
         let rest = Duration::from_secs_f64(spec.rest_s);
-        if self.target(target).offer().time == Time::Virtual {
+        let offer = self.target(target).offer();
+        if offer.time == Time::Virtual {
             let WorkerEngines::Shared(mut engine) = self.target(target).open(&spec.streams)? else {
                 return Err(TargetError::refused("one virtual clock has one engine").into());
             };
@@ -43,7 +44,7 @@ impl Runner<'_> {
             self.virtual_s += spec.rest_s;
             return Ok(());
         }
-        let begun = WallInstant::now();
+        let (begun, rest) = (WallInstant::now(), rest * offer.slower.get());
         while let Some(left) = rest.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) {
             if self.observer.interrupted() {
                 return Err(RunError::Interrupted);
