@@ -6,7 +6,10 @@
 //!   serve::serving::serve -> until a signal comes        crates/serve
 //! ```
 
-use crate::{cli::ServeArguments, interrupt, output};
+use crate::{
+    cli::{ServeArguments, Slower},
+    interrupt, output,
+};
 use ::serve::{
     ServingError, StartError,
     control::Control,
@@ -23,7 +26,7 @@ use host::Consent;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nbd::{Address, protocol::NAME_BYTES_MAX};
 use record::ServerEvent;
-use std::{error, io::IsTerminal, process::ExitCode};
+use std::{error, io::IsTerminal, num::NonZeroU32, process::ExitCode};
 use target::{
     TargetText,
     serve::{Cuttable, Sharing, Wishes},
@@ -45,9 +48,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
     let word = arguments.target.as_deref().expect("the parser asks for it");
     let target = TargetText::of_word(word)?;
     let name = &*word.to_string_lossy();
-    if arguments.slower.get() > 1 && !matches!(target, TargetText::Model(_)) {
-        bail!("--slower is for modelled drives, whose time is drivelab's own: name model:STACK");
-    }
+    let slower = slower(arguments.slower, &target, &front)?;
     if let (Some(member), TargetText::Model(stack)) = (arguments.lose_member, &target) {
         target::serve::without(stack, member).context("--lose-member")?;
     }
@@ -60,7 +61,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
             Some(_) => Cuttable::Yes(arguments.flushes),
             None => Cuttable::No,
         },
-        slower: arguments.slower,
+        slower,
     };
     // Before anything is opened that could have the descriptor's number.
     let starter = Starter::find()?;
@@ -103,6 +104,23 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
     let served = serving::serve(&order, front, served, supervision, &Terminal::new(arguments));
     served.map_err(in_words)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// How many times slower the target's time is to pass.
+fn slower(word: Slower, target: &TargetText, front: &Front) -> Result<NonZeroU32> {
+    match (word, target, front) {
+        (Slower::Times(NonZeroU32::MIN), ..) => Ok(NonZeroU32::MIN),
+        (Slower::Times(times), TargetText::Model(_), _) => Ok(times),
+        (Slower::Auto, TargetText::Model(stack), Front::Network(address)) => {
+            ::serve::floor::slower(stack, address, Clock::start()).map_err(in_words)
+        }
+        (Slower::Auto, TargetText::Model(_), _) => {
+            bail!("--slower auto measures the way of --nbd: with --ublk name a number")
+        }
+        _ => {
+            bail!("--slower is for modelled drives, whose time is drivelab's own: name model:STACK")
+        }
+    }
 }
 
 /// What the words name, if it can be had.

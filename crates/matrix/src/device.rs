@@ -22,6 +22,7 @@ use std::{
     ffi::OsStr,
     fs,
     io::{self, Seek, SeekFrom},
+    num::NonZeroU32,
     path::Path,
 };
 use target::{
@@ -139,8 +140,12 @@ impl TestDevice {
         }
     }
 
-    /// What stands above the tables.
-    pub fn describe(&self) -> String {
+    /// What stands above the tables; the time of a model's drives passes so many times slower.
+    pub fn describe(&self, slower: Option<NonZeroU32>) -> String {
+        let time = match slower {
+            Some(times) => format!("in its own time, {times} times slower"),
+            None => "in real time".to_owned(),
+        };
         match self {
             Self::Loop { directory, bytes } => format!(
                 "a loop device of {} over a file in {}: this ranks file systems over this host's file system, not a device",
@@ -149,7 +154,7 @@ impl TestDevice {
             ),
             Self::Device { device, .. } => device.path().display().to_string(),
             Self::Model { stack } => format!(
-                "model:{stack}, served over NBD and attached by nbdfuse and a loop device, in real time"
+                "model:{stack}, served over NBD and attached by nbdfuse and a loop device, {time}"
             ),
         }
     }

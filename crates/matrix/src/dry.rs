@@ -20,7 +20,7 @@ pub fn describe(order: &MatrixOrder, caller: &Caller, device: &TestDevice) -> St
         order.methods.iter().map(|order| order.method.file.name.as_str()).collect();
     let mut text = format!(
         "{}\n{}, each measured with {} in {} of random order\n",
-        device.describe(),
+        device.describe(order.slower),
         counted(configurations.len(), "configuration"),
         methods.join(", "),
         counted(order.rounds, "round")

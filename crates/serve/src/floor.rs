@@ -1,7 +1,7 @@
 //! What the way to a client adds to a request: the round trip of one whose drive takes a known
 //! time, over a socket of the same kind.
 
-use crate::StartError;
+use crate::{ServingError, StartError};
 use block::{Drive, Engine};
 use engine::Clock;
 use nbd::{Address, Listener, Options, Server, protocol::Export, time_reads};
@@ -15,7 +15,11 @@ use std::{
 };
 use target::{
     Pace,
-    serve::floor::{BLOCK_BYTES, always_after},
+    serve::{
+        floor::{BLOCK_BYTES, always_after},
+        lone,
+    },
+    stack::Stack,
 };
 
 /// After so long the drive behind it answers, as a flash drive does: it has been slept meanwhile,
@@ -58,6 +62,18 @@ pub fn measure(address: &Address, clock: Clock) -> Result<u64, StartError> {
     })
 }
 
+/// So many times slower the drives' time passes that the way at `address` is at most
+/// [`SHARE`] of a lone read of a block anywhere on `stack`.
+///
+/// # Errors
+/// Those of sockets, and a stack that is none.
+pub fn slower(stack: &Stack, address: &Address, clock: Clock) -> Result<NonZeroU32, ServingError> {
+    let floor_ns = measure(address, clock)? as f64;
+    let read_ns = lone::read_ns(stack)? as f64;
+    let times = (floor_ns / (SHARE * read_ns)).ceil().clamp(1.0, f64::from(SLOWER_MAX));
+    Ok(NonZeroU32::new(times as u32).expect("1 or more"))
+}
+
 /// What is said of it: of the model's own latencies. Where time is slowed, the way is shorter in
 /// the model's time by as many times.
 pub fn words(floor_ns: u64, slower: NonZeroU32) -> String {
@@ -75,6 +91,11 @@ pub fn words(floor_ns: u64, slower: NonZeroU32) -> String {
          served within 10 %\n"
     )
 }
+
+/// The way's share of a lone read that is not noticed.
+const SHARE: f64 = 0.01;
+/// Slower than this nothing is served.
+pub const SLOWER_MAX: u32 = 1000;
 
 /// A served latency is the model's when the way adds no more than this share of it.
 const CLOSE: f64 = 0.10;

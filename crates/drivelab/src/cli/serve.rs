@@ -164,11 +164,12 @@ pub struct ServeArguments {
     /// Of models: let their time pass N times slower
     ///
     /// Every answer takes N times as long, so that what client, kernel and this machine add is a
-    /// share N times smaller. A client that sees R requests a second sees R x N of the drive. From
-    /// 1 to 1,000.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = slower,
+    /// share N times smaller. A client that sees R requests a second sees R x N of the drive: `run`
+    /// and `matrix` take the same --slower N, and show the drive's. From 1 to 1,000; `auto` is as
+    /// many as make the way to a client 1 % of a lone random read.
+    #[arg(long, value_name = "N|auto", default_value = "1", value_parser = slower_or_auto,
           hide_default_value = true)]
-    pub slower: NonZeroU32,
+    pub slower: Slower,
 
     /// Say what happens as JSON on stdout, a line an event
     ///
@@ -182,10 +183,26 @@ pub struct ServeArguments {
     pub quiet: bool,
 }
 
+/// How many times slower.
+#[derive(Clone, Copy, Debug)]
+pub enum Slower {
+    /// So many.
+    Times(NonZeroU32),
+    /// As many as make the way to a client small.
+    Auto,
+}
+
+fn slower_or_auto(text: &str) -> Result<Slower, String> {
+    match text {
+        "auto" => Ok(Slower::Auto),
+        text => slower(text).map(Slower::Times),
+    }
+}
+
 /// How many times.
 pub fn slower(text: &str) -> Result<NonZeroU32, String> {
     match text.parse::<NonZeroU32>() {
-        Ok(times) if times.get() <= 1000 => Ok(times),
+        Ok(times) if times.get() <= serve::floor::SLOWER_MAX => Ok(times),
         _ => Err("a whole number from 1 to 1000, as in --slower 20".to_owned()),
     }
 }

@@ -5,11 +5,12 @@ use crate::common;
 use crate::nbd_client;
 
 use common::{
-    Bench, LoopDevice, MIB, Mounted, fill,
+    Bench, LoopDevice, MIB, Mounted, assert_one_sentence, fill,
     serving::{Fuse, Serving, client, good, qemu_io},
     system,
 };
 use nbd_client::{Client, Replies};
+use serde_json::Value;
 use std::{
     fs,
     io::{Read, Write},
@@ -388,6 +389,54 @@ fn file_systems_live_on_it() {
         }
         server.stop();
     }
+}
+
+/// Who measured over the kernel had the kernel's time beside the drive's, and to multiply himself.
+#[test]
+fn a_device_behind_slowed_drives_is_measured_in_their_time() {
+    need_programs!("nbdfuse");
+    let bench = Bench::new();
+    let server = Serving::start(&bench, &["model:hdd-7200-cmr", "--slower", "10"]);
+    let read = |target: &str, more: &[&str]| {
+        let words = ["run", target, "--reads-only", "--method", "bm-flash", "--set", "block=4K"];
+        let run = bench.drivelab(words).and(["--size", "4G", "--json", "run.json", "--quiet"]);
+        run.and(more).done().succeeded();
+        let run = fs::read_to_string(bench.path("run.json")).expect("a record");
+        let run: Value = serde_json::from_str(&run).expect("JSON");
+        let cell = &run["cells"][0];
+        assert_eq!(cell["name"], "random-read-4K-t1-q1");
+        (cell["iops"].as_f64().expect("a rate"), run)
+    };
+    let (modelled, _) = read("model:hdd-7200-cmr", &[]);
+    let fuse = need!(Fuse::mount(&bench, &server.uri), "/dev/fuse");
+    let device = need!(LoopDevice::over(fuse.file(), &["--direct-io=on"]), common::ROOT);
+    let (seen, run) = read(device.text(), &["--slower", "10", "--max-time", "20s"]);
+    let ratio = seen / modelled;
+    assert!((0.8..1.2).contains(&ratio), "{seen} of {modelled} a second");
+    assert_eq!(run["method"]["options"]["slower"], "10");
+    let said = run["warnings"].to_string();
+    assert!(said.contains("time passes 10 times slower"), "{said}");
+    for target in ["model:hdd-7200-cmr", "memory:64M", "null:"] {
+        let outcome = bench.drivelab(["run", target, "--slower", "10"]).done();
+        assert_eq!(outcome.code, Some(2), "{target}");
+        assert_one_sentence(&outcome.stderr, &["serve model:STACK --slower N", "leave --slower"]);
+    }
+    server.stop();
+}
+
+/// The way to a client is a hundredth of a disk's read as it is, and not of a flash drive's.
+#[test]
+fn time_is_slowed_as_much_as_the_way_to_a_client_asks_for() {
+    let bench = Bench::new();
+    let said = |model: &str| {
+        let server = Serving::start(&bench, &[model, "--slower", "auto"]);
+        let said = server.stop().stdout;
+        let (_, rest) = said.split_once("time passes ").unwrap_or_default();
+        let times = rest.split_once(" times slower").map_or("1", |(times, _)| times);
+        times.parse::<u32>().unwrap_or_else(|_| panic!("{said}"))
+    };
+    let (disk, flash) = (said("model:hdd-7200-cmr"), said("model:nvme-tlc"));
+    assert!(flash > 4 * disk, "disk {disk} times, flash {flash} times");
 }
 
 #[test]

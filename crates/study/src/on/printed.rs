@@ -31,7 +31,7 @@ pub fn page(
          machine."
     );
     let page = page::Matrix {
-        ground: device.describe(),
+        ground: device.describe(order.slower),
         axes: &order.axes,
         configurations: &configurations,
         records: &measured.records,
@@ -43,5 +43,9 @@ pub fn page(
         pivots: &order.pivots,
         seed: order.seed,
     };
-    MatrixPage { ground: device.describe(), text: page.text(style), document: page.document() }
+    MatrixPage {
+        ground: device.describe(order.slower),
+        text: page.text(style),
+        document: page.document(),
+    }
 }

@@ -10,6 +10,7 @@
 //! that. What exists is changed by nobody unless its name was typed.
 
 pub mod floor;
+pub mod lone;
 mod path;
 
 use crate::{
