@@ -22,6 +22,8 @@ pub struct Checked {
     pub iops: f64,
     /// 99th percentile of the latency, ns.
     pub p99_ns: Option<u64>,
+    /// Bytes that flash beside disks was written, a request: fills, moves and maps among them.
+    pub flash_bytes: Option<f64>,
 }
 
 /// Replays the trace on a way.
@@ -54,23 +56,34 @@ pub fn check(
     let mut prepared = Prepared::new(order)?;
     let calibration = prepared.calibrate();
     let mut record = prepared.record_as("check".to_owned(), by, calibration);
-    let outcome = prepared.carry_out(&mut record, &mut Stopped(stop));
+    let mut watcher = Watcher { stop, written_bytes: None };
+    let outcome = prepared.carry_out(&mut record, &mut watcher);
     outcome.map_err(|error| match stop.load(Ordering::Relaxed) {
         true => HybridError::Stopped,
         false => HybridError::Check { stack: way.stack.to_string(), reason: error.to_string() },
     })?;
     let iops = record.cells.iter().map(|cell| cell.iops).sum();
     let slowest = record.cells.iter().filter_map(|cell| cell.latency.as_ref()?.percentile(99.0));
-    Ok(Checked { iops, p99_ns: slowest.max() })
+    let flash_bytes = watcher.written_bytes.map(|bytes| bytes as f64 / seen.requests());
+    Ok(Checked { iops, p99_ns: slowest.max(), flash_bytes })
 }
 
-struct Stopped<'s>(&'s AtomicBool);
+/// Stops when the user wants to, and sees what flash beside disks was written.
+struct Watcher<'s> {
+    stop: &'s AtomicBool,
+    written_bytes: Option<u64>,
+}
 
-impl Observer for Stopped<'_> {
-    fn event(&mut self, _: Event<'_>) {}
+impl Observer for Watcher<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        if let Event::End { watched: [before, after], .. } = event {
+            let both = after.beside_written_bytes.zip(before.beside_written_bytes);
+            self.written_bytes = both.map(|(after, before)| after - before);
+        }
+    }
 
     fn interrupted(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.stop.load(Ordering::Relaxed)
     }
 
     fn save(&mut self, _: &Record) {}
