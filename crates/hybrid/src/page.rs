@@ -17,7 +17,7 @@ use report::{
 use std::mem::discriminant;
 
 /// Ways that are printed, unless there are more sorts of them.
-const WAYS: usize = 7;
+const WAYS: usize = 6;
 
 /// What is printed besides the ways.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -100,8 +100,10 @@ fn ways(page: &mut Page<'_>, answer: &Answer, all: bool) {
         table.painted_row(row.into_iter().map(|field| (field, paint)).collect());
     }
     page.table(&table);
-    if answer.found.len() > shown.len() {
-        page.line(&format!("and {} other ways", answer.found.len() - shown.len()));
+    match answer.found.len() - shown.len() {
+        0 => {}
+        1 => page.line("and one other way"),
+        others => page.line(&format!("and {others} other ways")),
     }
 }
 

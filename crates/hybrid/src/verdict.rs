@@ -35,6 +35,7 @@ impl Answer {
         if self.best_beside().is_some_and(|best| self.gain(best) >= GAIN_LEAST) {
             sentences.extend(self.breaks_even());
             sentences.extend(self.lost());
+            sentences.extend(self.in_hindsight());
         }
         sentences.extend(self.for_the_money());
         sentences.extend(self.off());
@@ -166,6 +167,13 @@ impl Answer {
         })
     }
 
+    /// A cache and a tier learn; a range was chosen.
+    fn in_hindsight(&self) -> Option<String> {
+        let is_pin = matches!(self.best_beside()?.way.kind, Kind::Pin { .. });
+        is_pin
+            .then(|| "The range was chosen with all of the trace known: its best case.".to_owned())
+    }
+
     /// Flash alone for what the disks cost.
     fn for_the_money(&self) -> Option<String> {
         let price = self.disks().way.price?;
@@ -189,7 +197,7 @@ impl Answer {
                 let is_it = |kind: &Kind| matches!(kind, Kind::Flash { ssd, count } if *ssd == it.ssd && *count == it.count);
                 let found = self.found.iter().find(|found| is_it(&found.way.kind));
                 let gain = found.map_or_else(String::new, |found| {
-                    format!(", {} times the disks alone", number::significant(self.gain(found)))
+                    format!(", {} times", number::significant(self.gain(found)))
                 });
                 format!("{count}x {ssd}{gain}")
             }

@@ -88,8 +88,9 @@ pub struct Way {
 const DIRTY: f64 = 0.1;
 /// Caches are this part of what is touched, and not larger than the drive.
 const PARTS: [u64; 4] = [1, 2, 4, 16];
-/// Fewer blocks are no cache (the layer wants room for those on their way out).
-const BLOCKS_MIN: u64 = 64;
+/// Fewer blocks are no cache: the layer wants 64 beside its map, and room for those on their way
+/// out.
+const BLOCKS_MIN: u64 = 128;
 /// A range that is asked for more than this share of the requests has all of them.
 const PINNED_MOST: f64 = 0.9999;
 /// Epochs of a tier in the time that the disks alone take for the trace: it learns from the first.
@@ -97,7 +98,8 @@ const EPOCHS: f64 = 24.0;
 /// What the layer takes for an epoch, ms.
 const EPOCH_MS_MIN: f64 = 100.0;
 const EPOCH_MS_MAX: f64 = 86_400_000.0;
-/// What a policy must miss less than LRU to be worth its name.
+/// What a policy must miss less than LRU, as a share of all blocks asked for, and what a range must
+/// have more than a smaller one, as a share of all requests.
 const BETTER: f64 = 0.005;
 
 impl Way {
@@ -320,18 +322,20 @@ fn shapes(ssd: &DriveEntry, question: &Question, seen: &Seen) -> Vec<Shape> {
 }
 
 /// Ranges of the sizes of the caches, and of the whole drive. One that has all that the trace asks
-/// for is flash alone.
+/// for is flash alone, and one that has hardly more than a smaller one is left out.
 fn pins(ssd: &DriveEntry, question: &Question, seen: &Seen, room: u64) -> Vec<Kind> {
     let mut sizes = sizes(ssd, question, seen);
     if question.size_bytes.is_none() && !sizes.contains(&ssd.capacity_bytes) {
-        sizes.insert(0, ssd.capacity_bytes);
+        sizes.push(ssd.capacity_bytes);
     }
+    sizes.sort_unstable();
     let mut found: Vec<Busiest> = Vec::new();
     for size_bytes in sizes {
+        let requests = |at: &Busiest| (at.reads + at.writes) / seen.requests();
+        let smaller = found.last().map_or(0.0, requests);
         let busiest = seen.regions.busiest(size_bytes, room);
-        let is_some = |at: &Busiest| at.reads + at.writes < seen.requests() * PINNED_MOST;
-        let is_new = |at: &Busiest| found.iter().all(|known| known.range != at.range);
-        found.extend(busiest.filter(|at| is_some(at) && is_new(at)));
+        let is_worth = |at: &Busiest| requests(at) < PINNED_MOST && requests(at) > smaller + BETTER;
+        found.extend(busiest.filter(is_worth));
     }
     found.into_iter().map(|at| Kind::Pin { ssd: ssd.name().to_owned(), at }).collect()
 }
