@@ -43,11 +43,7 @@ pub use way::{Kind, Mode, Way};
 use advice::Traced;
 use cache::Policy;
 use run::{MeasuredBy, TraceFile};
-use std::{
-    collections::BTreeMap,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
-    thread,
-};
+use std::{collections::BTreeMap, sync::atomic::AtomicBool, thread};
 use target::{catalog::Catalog, stack::Stack};
 
 /// What is asked.
@@ -180,18 +176,9 @@ impl Answer {
         let mut found: Vec<Found> = found.collect::<Result<_, HybridError>>()?;
         found.sort_by(|a, b| b.iops().total_cmp(&a.iops()));
         let checks = to_check(&question, &seen, &found);
-        let done = AtomicUsize::new(0);
-        progress(Going::Checking { done: 0, of: checks.len() });
-        let one = |at: &usize| {
-            let checked = check::check(&found[*at].way, &question, &seen, by, stop);
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            progress(Going::Checking { done, of: checks.len() });
-            checked
-        };
-        let threads = thread::available_parallelism().map_or(1, usize::from);
-        let checked = study::in_parallel(&checks, threads, &|_, _| (), |_| 1, one);
+        let checked = replayed(&question, &seen, &found, &checks, (by, stop, progress))?;
         for (at, checked) in checks.iter().zip(checked) {
-            let (found, checked) = (&mut found[*at], checked?);
+            let found = &mut found[*at];
             found.checked = Some(checked);
             if let (Kind::Tier { .. }, Some(bytes)) = (&found.way.kind, checked.flash_bytes) {
                 found.reckoned.lasts = found.way.lasts(bytes, &seen, catalog);
@@ -218,4 +205,23 @@ fn to_check(question: &Question, seen: &Seen, found: &[Found]) -> Vec<usize> {
         *at < first || first > 0 && (reckoned.iops.is_none() || way.kind == Kind::Disks)
     };
     (0..found.len()).filter(is_wanted).collect()
+}
+
+/// The whole trace on each of these ways, in their order.
+fn replayed(
+    question: &Question,
+    seen: &Seen,
+    found: &[Found],
+    checks: &[usize],
+    (by, stop, progress): (&MeasuredBy, &AtomicBool, &(dyn Fn(Going) + Sync)),
+) -> Result<Vec<Checked>, HybridError> {
+    if checks.is_empty() {
+        return Ok(Vec::new());
+    }
+    progress(Going::Checking { done: 0, of: checks.len() });
+    let trial = check::Checks::new(question, seen, by, stop)?;
+    let checking = |done, of| progress(Going::Checking { done, of });
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let one = |at: &usize| trial.replay(&found[*at].way);
+    study::in_parallel(checks, threads, &checking, |_| 1, one).into_iter().collect()
 }
