@@ -194,8 +194,8 @@ impl Answer {
                 number::size(room)
             ),
             _ => {
-                let is_it = |kind: &Kind| matches!(kind, Kind::Flash { ssd, count } if *ssd == it.ssd && *count == it.count);
-                let found = self.found.iter().find(|found| is_it(&found.way.kind));
+                let kind = Kind::Flash { ssd: ssd.clone(), count: *count };
+                let found = self.found.iter().find(|found| found.way.kind == kind);
                 let gain = found.map_or_else(String::new, |found| {
                     format!(", {} times", number::significant(self.gain(found)))
                 });

@@ -200,7 +200,7 @@ fn a_method_is_a_workload_too_and_one_on_files_is_refused() {
     let text = "name = \"commits\"\ntitle = \"commits\"\nabout = \"commits\"\nspan = \"1GiB\"\n\
                 [[cell]]\nname = \"a\"\nop = \"commit\"\npattern = \"random\"\nblock = \"8KiB\"\n\
                 bound = \"2000\"\n";
-    bench.file("commits.toml", text.to_owned());
+    bench.file("commits.toml", text);
     let words = ["hybrid", "--disks", "2xhdd-7200-cmr/raid1", "--ssd", "sata-tlc", "--method"];
     let json = ["--json", "-"];
     let call = bench.drivelab_without_store(words).and(["commits.toml"]).and(json);

@@ -53,7 +53,7 @@ pub enum Event<'a> {
         /// The cells it added to, one a stream.
         cells: &'a [&'a Cell],
         /// The target before it, and after it.
-        watched: [Observation; 2],
+        watched: &'a [Observation; 2],
     },
     /// A pass failed; whether the run goes on is up to the user's wish.
     Failed(&'a FailedCell),
