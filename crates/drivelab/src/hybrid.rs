@@ -12,7 +12,7 @@ use hybrid::{
     page::{self, More},
 };
 use report::Format;
-use run::MeasuredBy;
+use run::{MeasuredBy, TraceFile};
 use std::{
     collections::BTreeMap,
     io::{IsTerminal, stderr},
@@ -28,7 +28,7 @@ const CATALOG_CURRENCY: &str = "USD";
 pub fn hybrid(arguments: &HybridArguments) -> Result<ExitCode> {
     output::check_json(arguments.json.as_deref())?;
     let catalog = Catalog::load()?;
-    let question = question(arguments)?;
+    let question = question(arguments, &catalog)?;
     let stop = interrupt::flag()?;
     let talks = !arguments.quiet && stderr().is_terminal();
     let progress = |going: Going| match going {
@@ -72,16 +72,10 @@ pub fn hybrid(arguments: &HybridArguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn question(arguments: &HybridArguments) -> Result<Question> {
-    let trace = trace::file(&arguments.trace, arguments.volume.as_deref());
-    if trace.is_stdin() {
-        bail!(
-            "a trace is read before it is replayed, and standard input can be read once: name a \
-             file"
-        );
-    }
+fn question(arguments: &HybridArguments, catalog: &Catalog) -> Result<Question> {
     let disks = arguments.disks.strip_prefix("model:").unwrap_or(&arguments.disks);
     let disks: Stack = disks.parse().map_err(|bad| anyhow!("--disks {disks}: {bad}"))?;
+    let trace = workload(arguments, &disks, catalog)?;
     let (given, currency) = given(&arguments.price)?;
     let named = |name: &String| {
         arguments.ssd.contains(name)
@@ -108,6 +102,22 @@ fn question(arguments: &HybridArguments) -> Result<Question> {
         checks: arguments.checks,
         seed: arguments.seed,
     })
+}
+
+/// The trace, or what a method asks for.
+fn workload(arguments: &HybridArguments, disks: &Stack, catalog: &Catalog) -> Result<TraceFile> {
+    if let Some(named) = &arguments.method {
+        let (name, text) = run::method_text(named)?;
+        let method = lab::method::Method::parse(&name, &text, &[])?;
+        return Ok(hybrid::method::trace(&method, disks, catalog, arguments.seed)?);
+    }
+    let file = arguments.trace.as_ref().expect("clap asks for one of both");
+    let trace = trace::file(file, arguments.volume.as_deref());
+    ensure!(
+        !trace.is_stdin(),
+        "a trace is read before it is replayed, and standard input can be read once: name a file"
+    );
+    Ok(trace)
 }
 
 /// `NAME=129EUR`, all in one currency.

@@ -227,7 +227,7 @@ impl Observer for Progress {
                 let line = format!("{count} {} failed: {}", failed.name, failed.reason);
                 say(self.bar.as_ref(), self.talk, &line);
             }
-            Event::End { cells } => {
+            Event::End { cells, .. } => {
                 if let Some((ended_s, running_s)) = &mut self.clock.virtual_s {
                     *ended_s += std::mem::take(running_s);
                 }

@@ -50,7 +50,7 @@ pub fn file(file: &Path, volume: Option<&str>) -> TraceFile {
         Some(ALL) => Volume::All,
         Some(name) => Volume::Named(name.to_owned()),
     };
-    TraceFile { file: file.to_owned(), volume }
+    TraceFile { file: file.to_owned(), volume, made: None }
 }
 
 /// Why a trace is of no use, with the option and the cure.

@@ -7,9 +7,12 @@ use lab::{
     runner::{Event, Observer},
     workload::replay::Speed,
 };
-use record::Record;
-use run::{MeasuredBy, Prepared, ReplayOrder, Wear};
-use std::sync::atomic::{AtomicBool, Ordering};
+use record::{Calibration, Record};
+use run::{MeasuredBy, Prepared, ReplayOrder, RunOrder, Wear};
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicBool, Ordering},
+};
 use target::TargetText;
 
 /// Areas are whole multiples of this.
@@ -22,55 +25,94 @@ pub struct Checked {
     pub iops: f64,
     /// 99th percentile of the latency, ns.
     pub p99_ns: Option<u64>,
+    /// Bytes that flash beside disks was written, a request: fills, moves and maps among them.
+    pub flash_bytes: Option<f64>,
 }
 
-/// Replays the trace on a way.
-///
-/// # Errors
-/// A stack that fails, or the user stops it.
-pub fn check(
-    way: &Way,
-    question: &Question,
-    seen: &Seen,
-    by: &MeasuredBy,
-    stop: &AtomicBool,
-) -> Result<Checked, HybridError> {
-    let order = ReplayOrder {
-        trace: question.trace.clone(),
-        targets: vec![TargetText::Model(way.stack.clone())],
-        speed: Speed::Max,
-        queue_depth: u32::from(question.depth),
-        trace_seconds_max: None,
-        options: Options { seed: question.seed, passes: Some(1), ..Options::default() },
-        labels: Default::default(),
-        consent: Default::default(),
-        wear: Wear::AgreedTo,
-    };
-    let mut order = order.to_run()?;
-    // Where the trace asks is where the modelled drives are asked: none of it is filled, and no
-    // place of it is another's.
-    order.method.method.file.fill = 0;
-    order.method.method.span = SpanRule::AtMost(seen.like.room_bytes.next_multiple_of(AREA_GRAIN));
-    let mut prepared = Prepared::new(order)?;
-    let calibration = prepared.calibrate();
-    let mut record = prepared.record_as("check".to_owned(), by, calibration);
-    let outcome = prepared.carry_out(&mut record, &mut Stopped(stop));
-    outcome.map_err(|error| match stop.load(Ordering::Relaxed) {
-        true => HybridError::Stopped,
-        false => HybridError::Check { stack: way.stack.to_string(), reason: error.to_string() },
-    })?;
+/// Replays of one trace on many ways.
+pub struct Checks<'q> {
+    /// All of it but the target: the trace is surveyed once.
+    order: RunOrder,
+    seen: &'q Seen,
+    by: &'q MeasuredBy,
+    /// The same for all ways: measured for each it was 40 % of the processor's time.
+    calibration: OnceLock<Calibration>,
+    stop: &'q AtomicBool,
+}
+
+impl<'q> Checks<'q> {
+    /// Reads the trace once.
+    ///
+    /// # Errors
+    /// A trace that cannot be replayed.
+    pub fn new(
+        question: &Question,
+        seen: &'q Seen,
+        by: &'q MeasuredBy,
+        stop: &'q AtomicBool,
+    ) -> Result<Self, HybridError> {
+        let order = ReplayOrder {
+            trace: question.trace.clone(),
+            targets: vec![TargetText::Model(question.disks.clone())],
+            speed: Speed::Max,
+            queue_depth: u32::from(question.depth),
+            trace_seconds_max: None,
+            options: Options { seed: question.seed, passes: Some(1), ..Options::default() },
+            labels: Default::default(),
+            consent: Default::default(),
+            wear: Wear::AgreedTo,
+        };
+        let mut order = order.to_run()?;
+        // Where the trace asks is where the modelled drives are asked: none of it is filled, and no
+        // place of it is another's.
+        order.method.method.file.fill = 0;
+        let room_bytes = seen.like.room_bytes.next_multiple_of(AREA_GRAIN);
+        order.method.method.span = SpanRule::AtMost(room_bytes);
+        Ok(Self { order, seen, by, calibration: OnceLock::new(), stop })
+    }
+
+    /// Replays the trace on a way.
+    ///
+    /// # Errors
+    /// A stack that fails, or the user stops it.
+    pub fn replay(&self, way: &Way) -> Result<Checked, HybridError> {
+        let targets = vec![TargetText::Model(way.stack.clone())];
+        let mut prepared = Prepared::new(RunOrder { targets, ..self.order.clone() })?;
+        let calibration = self.calibration.get_or_init(|| prepared.calibrate()).clone();
+        let mut record = prepared.record_as("check".to_owned(), self.by, calibration);
+        let mut watcher = Watcher { stop: self.stop, written_bytes: None };
+        let outcome = prepared.carry_out(&mut record, &mut watcher);
+        outcome.map_err(|error| match self.stop.load(Ordering::Relaxed) {
+            true => HybridError::Stopped,
+            false => HybridError::Check { stack: way.stack.to_string(), reason: error.to_string() },
+        })?;
+        Ok(found(&record, &watcher, self.seen))
+    }
+}
+
+fn found(record: &Record, watcher: &Watcher<'_>, seen: &Seen) -> Checked {
     let iops = record.cells.iter().map(|cell| cell.iops).sum();
     let slowest = record.cells.iter().filter_map(|cell| cell.latency.as_ref()?.percentile(99.0));
-    Ok(Checked { iops, p99_ns: slowest.max() })
+    let flash_bytes = watcher.written_bytes.map(|bytes| bytes as f64 / seen.requests());
+    Checked { iops, p99_ns: slowest.max(), flash_bytes }
 }
 
-struct Stopped<'s>(&'s AtomicBool);
+/// Stops when the user wants to, and sees what flash beside disks was written.
+struct Watcher<'s> {
+    stop: &'s AtomicBool,
+    written_bytes: Option<u64>,
+}
 
-impl Observer for Stopped<'_> {
-    fn event(&mut self, _: Event<'_>) {}
+impl Observer for Watcher<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        if let Event::End { watched: [before, after], .. } = event {
+            let both = after.beside_written_bytes.zip(before.beside_written_bytes);
+            self.written_bytes = both.map(|(after, before)| after - before);
+        }
+    }
 
     fn interrupted(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.stop.load(Ordering::Relaxed)
     }
 
     fn save(&mut self, _: &Record) {}

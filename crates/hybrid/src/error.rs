@@ -15,6 +15,23 @@ pub enum HybridError {
     /// It moves no bytes.
     #[error("{0} has no reads and no writes: name a trace that has")]
     NoTransfers(String),
+    /// The workload is a method with a cell on files.
+    #[error(
+        "the method {method} works on files, in its cell {cell}: name a method on blocks, such as \
+         oltp"
+    )]
+    OnFiles {
+        /// Its name.
+        method: String,
+        /// The cell.
+        cell: String,
+    },
+    /// The workload is a method that says its size by what a machine has.
+    #[error(
+        "the method {0} is as large as a machine's memory says, and there is none: name a method \
+         with a span in bytes, such as oltp"
+    )]
+    NoSpan(String),
     /// What it is like is no workload.
     #[error(transparent)]
     Advice(#[from] AdviceError),

@@ -29,6 +29,13 @@ pub fn document(answer: &Answer) -> Value {
         "currency": question.currency,
         "seed": question.seed,
         "verdict": answer.verdict(),
+        "all_flash_for_the_disks_price": answer.all_flash.iter().map(|it| json!({
+            "ssd": it.ssd,
+            "count": it.count,
+            "price": it.price,
+            "capacity_bytes": it.capacity_bytes,
+            "holds": it.holds,
+        })).collect::<Vec<_>>(),
         "ways": answer.found.iter().map(way).collect::<Vec<_>>(),
         "misses": curves(seen).iter().map(|curve| {
             let mut of = Map::new();
@@ -44,9 +51,9 @@ fn way(found: &Found) -> Value {
     let mut object = json!({
         "name": found.way.name(),
         "stack": found.way.stack.to_string(),
-        "iops": found.reckoned.iops,
-        "waits_for": if found.reckoned.waits_for_disks { "disks" } else { "flash" },
-        "needs_flash_for_data": found.depends_on_flash(),
+        "power_cut": found.way.kind.after_power_cut(),
+        "without_ssd": found.way.kind.without_ssd(),
+        "needs_flash_for_data": found.way.kind.depends_on_flash(),
     });
     let keys = object.as_object_mut().expect("it was written as one");
     let mut put = |key: &str, value: Option<Value>| {
@@ -54,9 +61,15 @@ fn way(found: &Found) -> Value {
             keys.insert(key.to_owned(), value);
         }
     };
+    put("iops", found.reckoned.iops.map(|iops| json!(iops)));
+    let waits_for = |disks: bool| json!(if disks { "disks" } else { "flash" });
+    put("waits_for", found.reckoned.waits_for_disks.map(waits_for));
     put("price", found.way.price.map(|price| json!(price)));
+    put("price_per_iops", found.price_per_iops().map(|price| json!(price)));
     put("checked_iops", found.checked.map(|checked| json!(checked.iops)));
     put("checked_p99_ns", found.checked.and_then(|it| it.p99_ns).map(|ns| json!(ns)));
+    let flash_bytes = found.checked.and_then(|checked| checked.flash_bytes);
+    put("checked_flash_bytes_per_request", flash_bytes.map(|bytes| json!(bytes)));
     put(
         "flash_lasts_years",
         match found.reckoned.lasts {

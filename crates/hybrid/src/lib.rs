@@ -1,9 +1,11 @@
 //! Flash beside disks: which way of putting them together does most for the workload of a trace.
 //!
 //! ```text
+//!   a method's cells -> TraceFile                                           method.rs
 //!   TraceFile -> Seen: what it is like, and a sample of its blocks          seen.rs
-//!   Question {disks, flash, prices} -> ways: disks, flash, caches           way.rs
+//!   Question {disks, flash, prices} -> ways: disks, flash, both             way.rs
 //!     cache -> probe: what goes to flash and to the disks, without time     probe.rs
+//!     pinned range -> regions: the same, counted                            regions.rs
 //!     disks, flash -> advice::steady: what each does alone
 //!       -> Reckoned: operations a second, how long flash lasts              reckon.rs
 //!     the first, or all -> Checked: the trace replayed on each, whole      check.rs
@@ -14,33 +16,34 @@
 //! `docs/guide/hybrid.md` has the formulas. It knows no option of a command line.
 #![forbid(unsafe_code)]
 
+mod all_flash;
 mod check;
 mod curve;
 mod error;
 pub mod json;
+pub mod method;
 pub mod page;
 mod probe;
 mod reckon;
+mod regions;
 mod seen;
 mod verdict;
 mod way;
 
+pub use all_flash::AllFlash;
 pub use check::Checked;
 pub use curve::{Curve, curves};
 pub use error::HybridError;
 pub use probe::{Loads, Shape};
 pub use reckon::{Lasts, Reckoned};
+pub use regions::Busiest;
 pub use seen::Seen;
 pub use way::{Kind, Mode, Way};
 
 use advice::Traced;
 use cache::Policy;
 use run::{MeasuredBy, TraceFile};
-use std::{
-    collections::BTreeMap,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
-    thread,
-};
+use std::{collections::BTreeMap, sync::atomic::AtomicBool, thread};
 use target::{catalog::Catalog, stack::Stack};
 
 /// What is asked.
@@ -95,9 +98,9 @@ pub struct Found {
 }
 
 impl Found {
-    /// Operations a second: as checked, else as reckoned.
+    /// Operations a second: as checked, else as reckoned; 0 of what only a replay tells, before it.
     pub fn iops(&self) -> f64 {
-        self.checked.map_or(self.reckoned.iops, |checked| checked.iops)
+        self.checked.map(|checked| checked.iops).or(self.reckoned.iops).unwrap_or(0.0)
     }
 }
 
@@ -110,6 +113,8 @@ pub struct Answer {
     pub seen: Seen,
     /// All ways, the fastest first.
     pub found: Vec<Found>,
+    /// What the price of the disks buys of each flash drive, where prices are known.
+    pub all_flash: Vec<AllFlash>,
 }
 
 /// What is going on.
@@ -154,38 +159,33 @@ impl Answer {
         progress(Going::Reading);
         let seen = Seen::read(&question.trace, question.block_bytes)?;
         let traced = Traced::new(&seen.like, &seen.subject)?;
-        let ways = way::all(&question, &seen, catalog, &ssds)?;
+        let all_flash = all_flash::all(&question, &seen, catalog, &ssds);
+        let mut ways = way::all(&question, &seen, catalog, &ssds, &all_flash)?;
         let workload = traced.workload(question.depth);
         let modelling = |done, of| progress(Going::Modelling { done, of });
         let rates =
             reckon::Rates::measure(&question, &workload, &seen, &ways, catalog, &modelling)?;
+        if question.checks != Some(0) {
+            let disks_iops = rates.of(&question.disks).mixed;
+            ways.extend(way::tiers(&question, &seen, catalog, &ssds, disks_iops)?);
+        }
         let found = ways.into_iter().map(|way| {
             let reckoned = way.reckon(&question, &seen, &rates, catalog)?;
             Ok(Found { way, reckoned, checked: None })
         });
         let mut found: Vec<Found> = found.collect::<Result<_, HybridError>>()?;
         found.sort_by(|a, b| b.iops().total_cmp(&a.iops()));
-        let fitting = || CHECKS_MIN.max((REPLAYED_MAX / seen.requests()) as usize);
-        let first = question.checks.unwrap_or_else(fitting).min(found.len());
-        // The disks are what all others are compared with.
-        let disks = found.iter().position(|found| found.way.kind == Kind::Disks);
-        let mut checks: Vec<usize> = (0..first).collect();
-        checks.extend(disks.filter(|at| *at >= first && first > 0));
-        let done = AtomicUsize::new(0);
-        progress(Going::Checking { done: 0, of: checks.len() });
-        let one = |at: &usize| {
-            let checked = check::check(&found[*at].way, &question, &seen, by, stop);
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            progress(Going::Checking { done, of: checks.len() });
-            checked
-        };
-        let threads = thread::available_parallelism().map_or(1, usize::from);
-        let checked = study::in_parallel(&checks, threads, &|_, _| (), |_| 1, one);
+        let checks = to_check(&question, &seen, &found);
+        let checked = replayed(&question, &seen, &found, &checks, (by, stop, progress))?;
         for (at, checked) in checks.iter().zip(checked) {
-            found[*at].checked = Some(checked?);
+            let found = &mut found[*at];
+            found.checked = Some(checked);
+            if let (Kind::Tier { .. }, Some(bytes)) = (&found.way.kind, checked.flash_bytes) {
+                found.reckoned.lasts = found.way.lasts(bytes, &seen, catalog);
+            }
         }
         found.sort_by(|a, b| b.iops().total_cmp(&a.iops()));
-        Ok(Self { question, seen, found })
+        Ok(Self { question, seen, found, all_flash })
     }
 
     /// The disks without flash.
@@ -193,4 +193,35 @@ impl Answer {
         let disks = self.found.iter().find(|found| found.way.kind == Kind::Disks);
         disks.expect("they are always a way")
     }
+}
+
+/// Which ways are replayed: the first, all of which nothing is reckoned, and the disks, with which
+/// all others are compared.
+fn to_check(question: &Question, seen: &Seen, found: &[Found]) -> Vec<usize> {
+    let fitting = || CHECKS_MIN.max((REPLAYED_MAX / seen.requests()) as usize);
+    let first = question.checks.unwrap_or_else(fitting).min(found.len());
+    let is_wanted = |at: &usize| {
+        let Found { way, reckoned, .. } = &found[*at];
+        *at < first || first > 0 && (reckoned.iops.is_none() || way.kind == Kind::Disks)
+    };
+    (0..found.len()).filter(is_wanted).collect()
+}
+
+/// The whole trace on each of these ways, in their order.
+fn replayed(
+    question: &Question,
+    seen: &Seen,
+    found: &[Found],
+    checks: &[usize],
+    (by, stop, progress): (&MeasuredBy, &AtomicBool, &(dyn Fn(Going) + Sync)),
+) -> Result<Vec<Checked>, HybridError> {
+    if checks.is_empty() {
+        return Ok(Vec::new());
+    }
+    progress(Going::Checking { done: 0, of: checks.len() });
+    let trial = check::Checks::new(question, seen, by, stop)?;
+    let checking = |done, of| progress(Going::Checking { done, of });
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let one = |at: &usize| trial.replay(&found[*at].way);
+    study::in_parallel(checks, threads, &checking, |_| 1, one).into_iter().collect()
 }

@@ -6,13 +6,17 @@ use crate::{
 };
 use block::display_bytes;
 use report::{
-    chart::{Axis, BarSeries, Bars, Chart, Figure, Line, Lines, Point, Stroke, Unit, Value},
+    chart::{
+        self, Axis, BarSeries, Bars, Chart, Column, Entry, Figure, Line, Lines, Point, Stroke,
+        Unit, Value,
+    },
     document::{Block, Document, Section},
     number,
     terminal::{Align, Page, Paint, Style, Table},
 };
+use std::mem::discriminant;
 
-/// Ways that are printed.
+/// Ways that are printed, unless there are more sorts of them.
 const WAYS: usize = 6;
 
 /// What is printed besides the ways.
@@ -38,14 +42,14 @@ pub fn page(answer: &Answer, more: &More, style: &Style) -> String {
     let mut page = Page::new(style);
     page.heading(&format!("{}: {}", answer.seen.subject.title(), question(answer)));
     page.gap();
-    let shown = if more.details { answer.found.len() } else { WAYS };
-    ways(&mut page, answer, shown);
+    ways(&mut page, answer, more.details);
     page.gap();
     for sentence in answer.verdict() {
         page.hanging("- ", &sentence, Paint::Plain);
     }
     if more.details {
         loads(&mut page, answer);
+        left(&mut page, answer);
         sizes(&mut page, answer);
     }
     set_up(&mut page, &more.commands);
@@ -66,7 +70,7 @@ fn question(answer: &Answer) -> String {
     )
 }
 
-fn ways(page: &mut Page<'_>, answer: &Answer, shown: usize) {
+fn ways(page: &mut Page<'_>, answer: &Answer, all: bool) {
     let currency = answer.question.currency.as_str();
     let per_iops = format!("{currency}/IOPS");
     let mut table = Table::new(&[
@@ -77,9 +81,9 @@ fn ways(page: &mut Page<'_>, answer: &Answer, shown: usize) {
         (per_iops.as_str(), Align::Right),
         ("lasts", Align::Right),
     ]);
-    let is_shown =
-        |(at, found): &(usize, &Found)| *at < shown || found.way.kind == crate::Kind::Disks;
-    for (at, found) in answer.found.iter().enumerate().filter(is_shown) {
+    let shown = if all { (0..answer.found.len()).collect() } else { first(&answer.found) };
+    for &at in &shown {
+        let found = &answer.found[at];
         let paint = if at == 0 { Paint::Strong } else { Paint::Plain };
         let price = found.way.price;
         let row = [
@@ -90,16 +94,28 @@ fn ways(page: &mut Page<'_>, answer: &Answer, shown: usize) {
                 .and_then(|checked| checked.p99_ns)
                 .map_or_else(|| "-".to_owned(), |ns| number::duration_ns(ns as f64)),
             price.map_or_else(|| "?".to_owned(), |price| format!("{price:.0}")),
-            price
-                .map_or_else(|| "?".to_owned(), |price| number::three_digits(price / found.iops())),
+            found.price_per_iops().map_or_else(|| "?".to_owned(), number::three_digits),
             found.lasts(),
         ];
         table.painted_row(row.into_iter().map(|field| (field, paint)).collect());
     }
     page.table(&table);
-    if answer.found.len() > shown {
-        page.line(&format!("and {} slower ways", answer.found.len() - shown));
+    match answer.found.len() - shown.len() {
+        0 => {}
+        1 => page.line("and one other way"),
+        others => page.line(&format!("and {others} other ways")),
     }
+}
+
+/// The fastest of each sort, then the next ones up to [`WAYS`], in order.
+fn first(found: &[Found]) -> Vec<usize> {
+    let sort = |at: usize| discriminant(&found[at].way.kind);
+    let is_first = |at: &usize| (0..*at).all(|before| sort(before) != sort(*at));
+    let (mut shown, others): (Vec<usize>, Vec<usize>) = (0..found.len()).partition(is_first);
+    let room = WAYS.saturating_sub(shown.len());
+    shown.extend(others.into_iter().take(room));
+    shown.sort_unstable();
+    shown
 }
 
 /// Operations a second; `~` before what was reckoned and not replayed.
@@ -115,9 +131,9 @@ fn loads(page: &mut Page<'_>, answer: &Answer) {
     let mut table = Table::of_numbers("way", heads.into_iter());
     for found in &answer.found {
         let Some(loads) = found.reckoned.loads else { continue };
-        let waits = if found.reckoned.waits_for_disks { "disks" } else { "flash" };
+        let waits = if found.reckoned.waits_for_disks == Some(true) { "disks" } else { "flash" };
         let mut row = vec![page.style.clean(&found.way.name())];
-        row.push(number::iops(found.reckoned.iops));
+        row.push(found.reckoned.iops.map_or_else(|| "-".to_owned(), number::iops));
         row.extend(
             [
                 loads.flash_reads,
@@ -131,6 +147,22 @@ fn loads(page: &mut Page<'_>, answer: &Answer) {
         );
         row.push(waits.to_owned());
         table.row(row);
+    }
+    page.table(&table);
+}
+
+/// What is left after a power cut and without the flash drive, a line for each sort of way.
+fn left(page: &mut Page<'_>, answer: &Answer) {
+    page.heading("What is left");
+    let heads = [("way", Align::Left), ("after a power cut", Align::Left)];
+    let mut table = Table::new(&[heads[0], heads[1], ("without the SSD", Align::Left)]);
+    let mut told = Vec::new();
+    for Found { way, .. } in &answer.found {
+        let row = [way.kind.word(), way.kind.after_power_cut(), way.kind.without_ssd()];
+        if !told.contains(&row[0]) {
+            told.push(row[0]);
+            table.row(row.map(str::to_owned).into());
+        }
     }
     page.table(&table);
 }
@@ -181,9 +213,41 @@ pub fn document(answer: &Answer, origin: &str) -> Document {
         doubts: None,
         sections: vec![
             section("Ways", figure("ways", "Operations a second", checked, rates(answer))),
+            section("All ways", Block::Table(all_ways(answer))),
             section("Sizes", figure("misses", "Misses by size", misses, missed(answer))),
         ],
     }
+}
+
+fn all_ways(answer: &Answer) -> chart::Table {
+    let currency = &answer.question.currency;
+    let columns = vec![
+        Column::text("way"),
+        Column::number("replayed", Unit::Iops),
+        Column::number("reckoned", Unit::Iops),
+        Column::number("p99", Unit::Ns),
+        Column::number(&format!("price, {currency}"), Unit::Number),
+        Column::number(&format!("{currency}/IOPS"), Unit::Number),
+        Column::text("flash lasts"),
+        Column::text("after a power cut"),
+        Column::text("without the SSD"),
+    ];
+    let row = |found: &Found| {
+        let checked = found.checked;
+        vec![
+            Entry::text(&found.way.name()),
+            Entry::number(checked.map(|checked| checked.iops)),
+            Entry::number(found.reckoned.iops),
+            Entry::number(checked.and_then(|checked| checked.p99_ns).map(|ns| ns as f64)),
+            Entry::number(found.way.price),
+            Entry::number(found.price_per_iops()),
+            Entry::text(&found.lasts()),
+            Entry::text(found.way.kind.after_power_cut()),
+            Entry::text(found.way.kind.without_ssd()),
+        ]
+    };
+    let rows = answer.found.iter().map(row).collect();
+    chart::Table { title: String::new(), columns, rows }
 }
 
 fn rates(answer: &Answer) -> Chart {

@@ -39,14 +39,20 @@ pub struct Alone {
 /// What a way does.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Reckoned {
-    /// Operations a second.
-    pub iops: f64,
-    /// What goes where; nothing of a way that is no cache.
+    /// Operations a second; nothing of a tier, which a replay tells of.
+    pub iops: Option<f64>,
+    /// What goes where, of flash beside disks.
     pub loads: Option<Loads>,
-    /// Whether the disks are what it waits for.
-    pub waits_for_disks: bool,
+    /// Whether the disks are what it waits for, where that is known.
+    pub waits_for_disks: Option<bool>,
     /// How long the flash lasts at the trace's own rate, years.
     pub lasts: Lasts,
+}
+
+impl Reckoned {
+    /// Nothing is known before a replay.
+    pub const REPLAYED_ONLY: Self =
+        Self { iops: None, loads: None, waits_for_disks: None, lasts: Lasts::Unknown };
 }
 
 /// How long flash lasts.
@@ -79,11 +85,15 @@ impl Rates {
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Self, HybridError> {
         let mut wanted: BTreeMap<String, (Stack, u64)> = BTreeMap::new();
-        let room = seen.like.room_bytes;
         for way in ways {
             let stack = way.alone()?;
-            let bytes = way.shape().map_or(room, |(_, shape)| shape.size_bytes);
-            // A drive that is a cache is full of it, whatever the trace's room.
+            // A drive beside disks is full of what lies on it, whatever the trace's room.
+            let bytes = match &way.kind {
+                Kind::Cache { shape, .. } => shape.size_bytes,
+                Kind::Pin { at, .. } => at.range.end - at.range.start,
+                Kind::Tier { size_bytes, .. } => *size_bytes,
+                Kind::Disks | Kind::Flash { .. } => seen.like.room_bytes,
+            };
             let known = wanted.entry(stack.to_string()).or_insert((stack, bytes));
             known.1 = known.1.max(bytes);
         }
@@ -106,7 +116,8 @@ impl Rates {
         Ok(Self { known })
     }
 
-    fn of(&self, stack: &Stack) -> Alone {
+    /// What a stack does alone that was measured.
+    pub fn of(&self, stack: &Stack) -> Alone {
         self.known[&stack.to_string()]
     }
 }
@@ -114,9 +125,9 @@ impl Rates {
 impl Way {
     /// Its flash alone, or the disks where it has none.
     fn alone(&self) -> Result<Stack, HybridError> {
-        match &self.kind {
-            Kind::Disks | Kind::Flash { .. } => Ok(self.stack.clone()),
-            Kind::Cache { ssd, .. } => Ok(ssd.parse()?),
+        match self.beside() {
+            Some(ssd) => Ok(ssd.parse()?),
+            None => Ok(self.stack.clone()),
         }
     }
 
@@ -132,37 +143,42 @@ impl Way {
         catalog: &Catalog,
     ) -> Result<Reckoned, HybridError> {
         let own = rates.of(&self.alone()?);
-        let (ssd, bytes_a_request) = match &self.kind {
-            Kind::Disks => (None, 0.0),
-            Kind::Flash { ssd, .. } => (Some(ssd), written_a_request(seen)),
-            Kind::Cache { ssd, .. } => (Some(ssd), 0.0),
-        };
-        let Kind::Cache { shape, .. } = &self.kind else {
-            let lasts = ssd.map_or(Lasts::NoWear, |ssd| {
-                lasts(ssd, self.flash_count(), bytes_a_request, seen, catalog)
-            });
-            let waits_for_disks = ssd.is_none();
-            return Ok(Reckoned { iops: own.mixed, loads: None, waits_for_disks, lasts });
+        let wears = |bytes| self.lasts(bytes, seen, catalog);
+        let loads = match &self.kind {
+            Kind::Cache { shape, .. } => shape.loads(seen),
+            Kind::Pin { at, .. } => at.loads(seen),
+            Kind::Tier { .. } => return Ok(Reckoned::REPLAYED_ONLY),
+            Kind::Disks | Kind::Flash { .. } => {
+                return Ok(Reckoned {
+                    iops: Some(own.mixed),
+                    loads: None,
+                    waits_for_disks: Some(self.kind == Kind::Disks),
+                    lasts: wears(written_a_request(seen)),
+                });
+            }
         };
         let disks = rates.of(&question.disks);
-        let loads = shape.loads(seen);
         let on_disks =
             loads.disk_reads / disks.read + (loads.disk_writes + loads.written_back) / disks.write;
         let on_flash = (loads.flash_reads + loads.written_back) / own.read
             + (loads.flash_writes + loads.fills) / own.write;
         let (more, less) = (on_disks.max(on_flash), on_disks.min(on_flash));
         Ok(Reckoned {
-            iops: 1.0 / (more + less / f64::from(question.depth)),
+            iops: Some(1.0 / (more + less / f64::from(question.depth))),
             loads: Some(loads),
-            waits_for_disks: on_disks >= on_flash,
-            lasts: ssd.map_or(Lasts::NoWear, |ssd| lasts(ssd, 1, loads.flash_bytes, seen, catalog)),
+            waits_for_disks: Some(on_disks >= on_flash),
+            lasts: wears(loads.flash_bytes),
         })
     }
 
-    fn flash_count(&self) -> u16 {
-        match self.kind {
-            Kind::Flash { count, .. } => count,
-            _ => 1,
+    /// How long its flash lasts that is written so many bytes a request.
+    pub fn lasts(&self, bytes_a_request: f64, seen: &Seen, catalog: &Catalog) -> Lasts {
+        match &self.kind {
+            Kind::Disks => Lasts::NoWear,
+            Kind::Flash { ssd, count } => lasts(ssd, *count, bytes_a_request, seen, catalog),
+            Kind::Cache { ssd, .. } | Kind::Pin { ssd, .. } | Kind::Tier { ssd, .. } => {
+                lasts(ssd, 1, bytes_a_request, seen, catalog)
+            }
         }
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //!   access -> pieces, one a block of the cache -> kept while the block is in the sample
+//!          -> counts by region of the disks, of all requests                   regions.rs
 //! ```
 //!
 //! The sample is of blocks, each with its whole history; when it grows too large, half of its
 //! blocks go. A request that is long and goes on where another ended is marked: caches pass it by.
 
-use crate::HybridError;
+use crate::{HybridError, regions::Regions};
 use cache::is_sampled;
 use run::{TraceFile, Volume};
 use trace::{Access, Analysis, Characterisation, Op, page::Subject};
@@ -53,6 +54,8 @@ pub struct Seen {
     pub pieces: Vec<Piece>,
     /// Share of all blocks that is in the sample, 0 to 1.
     pub sampled: f64,
+    /// Where on the disks it asks.
+    pub regions: Regions,
 }
 
 impl Seen {
@@ -85,8 +88,8 @@ impl Seen {
             volumes: trace.volumes().by_count().len(),
             remarks: trace.remarks(),
         };
-        let (pieces, sampled) = (sampler.pieces, sampler.rate);
-        Ok(Self { like, subject, block_bytes, pieces, sampled })
+        let Sampler { pieces, rate: sampled, regions, .. } = sampler;
+        Ok(Self { like, subject, block_bytes, pieces, sampled, regions })
     }
 
     /// Bytes of the blocks that are touched.
@@ -111,12 +114,15 @@ struct Sampler {
     rate: f64,
     /// Where recent streams ended, and how long they are; the latest last.
     ends: Vec<(u64, u64)>,
+    regions: Regions,
 }
 
 impl Sampler {
     fn new(block_bytes: u64) -> Self {
         let unit_bytes = (block_bytes / UNITS).max(UNIT_BYTES_MIN);
-        Self { block_bytes, unit_bytes, pieces: Vec::new(), rate: 1.0, ends: Vec::new() }
+        let regions = Regions::new(block_bytes);
+        let (pieces, ends) = (Vec::new(), Vec::new());
+        Self { block_bytes, unit_bytes, pieces, rate: 1.0, ends, regions }
     }
 
     fn add(&mut self, access: &Access) {
@@ -124,6 +130,7 @@ impl Sampler {
             return;
         }
         let is_long = self.goes_on(access) >= LONG_BYTES;
+        self.regions.add(access, is_long);
         let (first, last) =
             (access.offset / self.block_bytes, (access.end() - 1) / self.block_bytes);
         let weight = 1.0 / (last - first + 1) as f32;
@@ -193,8 +200,8 @@ pub(crate) mod tests {
             volumes: 1,
             remarks: Default::default(),
         };
-        let (pieces, sampled) = (sampler.pieces, sampler.rate);
-        Seen { like: analysis.conclude(), subject, block_bytes, pieces, sampled }
+        let Sampler { pieces, rate: sampled, regions, .. } = sampler;
+        Seen { like: analysis.conclude(), subject, block_bytes, pieces, sampled, regions }
     }
 
     pub fn access(at_ns: u64, op: Op, offset: u64, bytes: u64) -> Access {

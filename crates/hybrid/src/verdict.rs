@@ -1,7 +1,7 @@
 //! What to do, in sentences.
 
 use crate::{
-    Answer, Found,
+    AllFlash, Answer, Found,
     probe::misses,
     reckon::Lasts,
     way::{Kind, Mode},
@@ -31,9 +31,13 @@ impl Answer {
         if self.hits_most() >= HITS_LEAST {
             sentences.extend(self.memory());
             sentences.extend(self.more());
+        }
+        if self.best_beside().is_some_and(|best| self.gain(best) >= GAIN_LEAST) {
             sentences.extend(self.breaks_even());
             sentences.extend(self.lost());
+            sentences.extend(self.in_hindsight());
         }
+        sentences.extend(self.for_the_money());
         sentences.extend(self.off());
         sentences
     }
@@ -41,6 +45,16 @@ impl Answer {
     /// The fastest cache, where there is one that does anything.
     pub fn best_cache(&self) -> Option<&Found> {
         self.found.iter().find(|found| found.way.shape().is_some())
+    }
+
+    /// The fastest of the ways that have disks and flash.
+    pub fn best_beside(&self) -> Option<&Found> {
+        self.found.iter().find(|found| found.way.beside().is_some())
+    }
+
+    /// How many times what the disks alone do.
+    fn gain(&self, found: &Found) -> f64 {
+        found.iops() / self.disks().iops()
     }
 
     /// Share of the blocks that a cache of all that is touched hits.
@@ -61,7 +75,7 @@ impl Answer {
             );
         }
         let best = &self.found[0];
-        let gain = best.iops() / disks;
+        let gain = self.gain(best);
         if gain < GAIN_LEAST {
             return format!(
                 "No flash is needed: the disks alone do {} operations a second, the fastest way \
@@ -75,13 +89,13 @@ impl Answer {
             best.way.name(),
             number::significant(gain)
         );
-        if best.way.shape().is_none()
-            && let Some(cache) = self.best_cache()
+        if best.way.beside().is_none()
+            && let Some(beside) = self.best_beside()
         {
             text += &format!(
-                "; of the caches: {}, {} times",
-                cache.way.name(),
-                number::significant(cache.iops() / disks)
+                "; with the disks: {}, {} times",
+                beside.way.name(),
+                number::significant(self.gain(beside))
             );
         }
         text + "."
@@ -137,43 +151,74 @@ impl Answer {
         })
     }
 
-    /// Up to which price a cache is worth more than disks for the same operations.
+    /// Up to which price flash beside the disks is worth more than disks for the same operations.
     fn breaks_even(&self) -> Option<String> {
-        let cache = self.best_cache()?;
-        let (ssd, _) = cache.way.shape()?;
-        let disks = self.disks();
-        let price = disks.way.price?;
-        let at_par = (cache.iops() / disks.iops() - 1.0) * price;
+        let best = self.best_beside()?;
+        let ssd = best.way.beside()?;
+        let price = self.disks().way.price?;
+        let at_par = (self.gain(best) - 1.0) * price;
         (at_par > 0.0).then(|| {
             format!(
                 "As long as one {ssd} costs less than {at_par:.0} {}, {} costs less an operation \
                  than more disks.",
                 self.question.currency,
-                cache.way.name()
+                best.way.name()
             )
         })
     }
 
-    /// What a power cut leaves of the cache that comes first.
+    /// A cache and a tier learn; a range was chosen.
+    fn in_hindsight(&self) -> Option<String> {
+        let is_pin = matches!(self.best_beside()?.way.kind, Kind::Pin { .. });
+        is_pin
+            .then(|| "The range was chosen with all of the trace known: its best case.".to_owned())
+    }
+
+    /// Flash alone for what the disks cost.
+    fn for_the_money(&self) -> Option<String> {
+        let price = self.disks().way.price?;
+        let parts: Vec<String> = self.all_flash.iter().map(|it| self.bought(it)).collect();
+        let currency = &self.question.currency;
+        let text = || format!("All flash for {price:.0} {currency}, the disks' price: ");
+        (!parts.is_empty()).then(|| text() + &parts.join("; ") + ".")
+    }
+
+    fn bought(&self, it: &AllFlash) -> String {
+        let room = self.seen.like.room_bytes;
+        let AllFlash { ssd, count, .. } = it;
+        match it {
+            AllFlash { count: 0, .. } => format!("not one {ssd}"),
+            AllFlash { holds: false, .. } => format!(
+                "{count}x {ssd}, whose {} do not hold the {} that the trace reaches over",
+                number::size(it.capacity_bytes),
+                number::size(room)
+            ),
+            _ => {
+                let kind = Kind::Flash { ssd: ssd.clone(), count: *count };
+                let found = self.found.iter().find(|found| found.way.kind == kind);
+                let gain = found.map_or_else(String::new, |found| {
+                    format!(", {} times", number::significant(self.gain(found)))
+                });
+                format!("{count}x {ssd}{gain}")
+            }
+        }
+    }
+
+    /// What a power cut and a dead SSD leave of the fastest way with disks and flash.
     fn lost(&self) -> Option<String> {
-        let (_, shape) = self.best_cache()?.way.shape()?;
-        Some(match shape.mode {
-            Mode::Back => {
-                "After a power cut writeback has what was flushed, if its map is on flash as here; \
-                 without the SSD the disks are out of date: a dead SSD is lost data."
-                    .to_owned()
-            }
-            Mode::Through | Mode::Around => {
-                "After a power cut the disks have all that was flushed; the cache starts empty, \
-                 and a dead SSD loses nothing."
-                    .to_owned()
-            }
-        })
+        let kind = &self.best_beside()?.way.kind;
+        Some(format!(
+            "{}: a power cut leaves {}; without the SSD {}.",
+            kind.word(),
+            kind.after_power_cut(),
+            kind.without_ssd()
+        ))
     }
 
     /// Where what was reckoned is not what a replay found.
     fn off(&self) -> Option<String> {
         let off = |found: &&Found| found.off().is_some_and(|off| off.abs() > OFF_MOST);
+        let replayed = self.found.iter().filter(|found| found.off().is_some()).count();
         let off: Vec<String> =
             self.found.iter().filter(off).map(|found| found.way.name()).collect();
         let others = self.found.iter().filter(|found| found.checked.is_none()).count();
@@ -182,7 +227,7 @@ impl Answer {
                 "{} of {} replayed ways are more than 10 % off what was reckoned of them: what was \
                  only reckoned, `~`, is as doubtful.",
                 off.len(),
-                self.found.len() - others
+                replayed
             )
         })
     }
@@ -191,7 +236,12 @@ impl Answer {
 impl Found {
     /// How far the replay is from what was reckoned, as a share.
     pub fn off(&self) -> Option<f64> {
-        Some(self.checked?.iops / self.reckoned.iops - 1.0)
+        Some(self.checked?.iops / self.reckoned.iops? - 1.0)
+    }
+
+    /// What an operation a second costs.
+    pub fn price_per_iops(&self) -> Option<f64> {
+        Some(self.way.price? / self.iops())
     }
 
     /// How long flash lasts, in a table.
@@ -203,13 +253,54 @@ impl Found {
             Lasts::Years(years) => format!("{:.1} y", (years * 10.0).floor() / 10.0),
         }
     }
+}
 
-    /// What is lost with the flash drive.
+impl Kind {
+    /// In a word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Disks => "disks alone",
+            Self::Flash { .. } => "flash alone",
+            Self::Cache { shape, .. } => shape.mode.name(),
+            Self::Pin { .. } => "pin",
+            Self::Tier { .. } => "tier",
+        }
+    }
+
+    /// What is there after a power cut; all of them keep what was flushed
+    /// (docs/reference/cache-layers.md).
+    pub fn after_power_cut(&self) -> &'static str {
+        match self {
+            Self::Disks | Self::Flash { .. } => "what was flushed",
+            Self::Cache { shape, .. } if shape.mode == Mode::Back => {
+                "what was flushed, if the map is on flash as here"
+            }
+            Self::Cache { .. } => "what was flushed, and an empty cache",
+            Self::Pin { .. } => "what was flushed, for the range needs no map",
+            Self::Tier { .. } => "what was flushed, for the map is on flash",
+        }
+    }
+
+    /// What is there when the flash drives have died.
+    pub fn without_ssd(&self) -> &'static str {
+        match self {
+            Self::Disks => "nothing is lost",
+            Self::Flash { .. } => "all is lost",
+            Self::Cache { shape, .. } if shape.mode == Mode::Back => {
+                "the disks are out of date: a dead SSD is lost data"
+            }
+            Self::Cache { .. } => "nothing is lost",
+            Self::Pin { .. } => "the range is lost",
+            Self::Tier { .. } => "what lay on it is lost",
+        }
+    }
+
+    /// Whether data is lost with the flash drive.
     pub fn depends_on_flash(&self) -> bool {
-        match &self.way.kind {
-            Kind::Disks => false,
-            Kind::Flash { .. } => true,
-            Kind::Cache { shape, .. } => shape.mode == Mode::Back,
+        match self {
+            Self::Disks => false,
+            Self::Flash { .. } | Self::Pin { .. } | Self::Tier { .. } => true,
+            Self::Cache { shape, .. } => shape.mode == Mode::Back,
         }
     }
 }

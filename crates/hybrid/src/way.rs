@@ -1,15 +1,16 @@
 //! Ways of putting flash and disks together, as STACKs.
 
 use crate::{
-    HybridError, Question,
-    probe::{Shape, misses},
+    AllFlash, HybridError, Question,
+    probe::{Loads, Shape, misses},
+    regions::Busiest,
     seen::Seen,
 };
 use block::display_bytes;
 use cache::Policy;
 use target::{
     catalog::{Catalog, DriveEntry, DriveKind},
-    stack::{self, Member, Part, Stack},
+    stack::{self, Part, Stack},
 };
 
 /// What becomes of a write.
@@ -56,6 +57,20 @@ pub enum Kind {
         /// What it keeps.
         shape: Shape,
     },
+    /// A range of the volume lies on one of this drive, all else on the disks.
+    Pin {
+        /// The drive.
+        ssd: String,
+        /// The range, and what it is asked for.
+        at: Busiest,
+    },
+    /// Extents that are asked for often move to one of this drive.
+    Tier {
+        /// The drive.
+        ssd: String,
+        /// Bytes of it.
+        size_bytes: u64,
+    },
 }
 
 /// One way.
@@ -73,9 +88,18 @@ pub struct Way {
 const DIRTY: f64 = 0.1;
 /// Caches are this part of what is touched, and not larger than the drive.
 const PARTS: [u64; 4] = [1, 2, 4, 16];
-/// Fewer blocks are no cache (the layer wants room for those on their way out).
-const BLOCKS_MIN: u64 = 64;
-/// What a policy must miss less than LRU to be worth its name.
+/// Fewer blocks are no cache: the layer wants 64 beside its map, and room for those on their way
+/// out.
+const BLOCKS_MIN: u64 = 128;
+/// A range that is asked for more than this share of the requests has all of them.
+const PINNED_MOST: f64 = 0.9999;
+/// Epochs of a tier in the time that the disks alone take for the trace: it learns from the first.
+const EPOCHS: f64 = 24.0;
+/// What the layer takes for an epoch, ms.
+const EPOCH_MS_MIN: f64 = 100.0;
+const EPOCH_MS_MAX: f64 = 86_400_000.0;
+/// What a policy must miss less than LRU, as a share of all blocks asked for, and what a range must
+/// have more than a smaller one, as a share of all requests.
 const BETTER: f64 = 0.005;
 
 impl Way {
@@ -91,6 +115,18 @@ impl Way {
                 shape.policy.name(),
                 shape.mode.name()
             ),
+            Kind::Pin { ssd, at } => {
+                format!("{ssd} {} pin", display_bytes(at.range.end - at.range.start))
+            }
+            Kind::Tier { ssd, size_bytes } => format!("{ssd} {} tier", display_bytes(*size_bytes)),
+        }
+    }
+
+    /// The flash drive that stands beside disks.
+    pub fn beside(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Cache { ssd, .. } | Kind::Pin { ssd, .. } | Kind::Tier { ssd, .. } => Some(ssd),
+            Kind::Disks | Kind::Flash { .. } => None,
         }
     }
 
@@ -130,7 +166,7 @@ pub fn check<'c>(
         }
     });
     let found: Vec<&DriveEntry> = found.collect::<Result<_, _>>()?;
-    let room = capacity(&question.disks, catalog);
+    let room = capacity(question, catalog)?;
     for ssd in &found {
         if ssd.capacity_bytes >= room {
             return Err(HybridError::LargerThanDisks {
@@ -148,14 +184,13 @@ fn is_flash(drive: &DriveEntry) -> bool {
     matches!(drive.kind, DriveKind::PageMapped | DriveKind::BlockMapped)
 }
 
-/// What the disks hold at least: one of an array's drives.
-fn capacity(disks: &Stack, catalog: &Catalog) -> u64 {
-    let entry = |member: &Member| catalog.drive(&member.drive.name);
-    let all = disks.members.iter().filter_map(|member| Some((entry(member)?, member.count)));
-    all.map(|(drive, count)| drive.capacity_bytes * u64::from(count)).sum()
+/// What the disks hold, with their array.
+fn capacity(question: &Question, catalog: &Catalog) -> Result<u64, HybridError> {
+    let opened = stack::open(&question.disks, catalog, question.seed)?;
+    Ok(opened.contract().capacity_bytes)
 }
 
-/// All ways worth reckoning.
+/// All ways that can be reckoned.
 ///
 /// # Errors
 /// A way that cannot be modelled.
@@ -164,36 +199,94 @@ pub fn all(
     seen: &Seen,
     catalog: &Catalog,
     ssds: &[&DriveEntry],
+    all_flash: &[AllFlash],
 ) -> Result<Vec<Way>, HybridError> {
     let disks_price = price_of(&question.disks, question, catalog);
     let mut ways =
         vec![Way { kind: Kind::Disks, stack: question.disks.clone(), price: disks_price }];
+    let room = capacity(question, catalog)?;
     for ssd in ssds {
-        ways.push(alone(ssd, question, seen, catalog)?);
-        for shape in shapes(ssd, question, seen) {
-            let stack = cached(&question.disks, ssd.name(), &shape, seen.block_bytes)?;
-            stack::has_volatile_cache(&stack, catalog)?;
-            let own = question.price(ssd.name(), catalog);
-            let price = disks_price.zip(own).map(|(disks, own)| disks + own);
-            ways.push(Way {
-                kind: Kind::Cache { ssd: ssd.name().to_owned(), shape },
-                stack,
-                price,
-            });
+        let needed = seen.like.room_bytes.div_ceil(ssd.capacity_bytes).max(1);
+        let needed = u16::try_from(needed).unwrap_or(u16::MAX).min(stack::DRIVES_MAX as u16);
+        ways.push(alone(ssd, needed, question, catalog)?);
+        let for_money = all_flash.iter().filter(|it| it.ssd == ssd.name() && it.count > needed);
+        for AllFlash { count, .. } in for_money {
+            ways.push(alone(ssd, *count, question, catalog)?);
+        }
+        let caches = shapes(ssd, question, seen).into_iter();
+        let caches = caches.map(|shape| Kind::Cache { ssd: ssd.name().to_owned(), shape });
+        for kind in caches.chain(pins(ssd, question, seen, room)) {
+            ways.push(beside(kind, question, catalog, seen.block_bytes)?);
         }
     }
     Ok(ways)
 }
 
-/// As many as hold what the trace needs, side by side.
-fn alone(
-    ssd: &DriveEntry,
+/// A tier of each flash drive, which takes all of it or what was said. Nothing is reckoned of it.
+/// Its epoch is a share of the time that the disks alone would take for the trace: so it moves
+/// extents as often in a replay as at the trace's own pace.
+///
+/// # Errors
+/// A way that cannot be modelled.
+pub fn tiers(
     question: &Question,
     seen: &Seen,
     catalog: &Catalog,
+    ssds: &[&DriveEntry],
+    disks_iops: f64,
+) -> Result<Vec<Way>, HybridError> {
+    let disks_price = price_of(&question.disks, question, catalog);
+    let epoch_ms = (seen.requests() / disks_iops / EPOCHS * 1e3).clamp(EPOCH_MS_MIN, EPOCH_MS_MAX);
+    let mut ways = Vec::new();
+    for ssd in ssds {
+        let name = ssd.name();
+        let size_bytes = question.size_bytes.unwrap_or(u64::MAX).min(ssd.capacity_bytes);
+        let settings = [
+            ("ssd", name.to_owned()),
+            ("size", size_bytes.to_string()),
+            ("epoch", format!("{epoch_ms:.0}ms")),
+        ];
+        let stack = with_layer(&question.disks, "tier", &settings);
+        // A size that the layer does not take has no tier.
+        if stack::open(&stack, catalog, question.seed).is_ok() {
+            let price = disks_price.zip(question.price(name, catalog)).map(|(a, b)| a + b);
+            let kind = Kind::Tier { ssd: name.to_owned(), size_bytes };
+            ways.push(Way { kind, stack, price });
+        }
+    }
+    Ok(ways)
+}
+
+/// Flash beside the disks, as a STACK with its price.
+fn beside(
+    kind: Kind,
+    question: &Question,
+    catalog: &Catalog,
+    block_bytes: u64,
 ) -> Result<Way, HybridError> {
-    let count = seen.like.room_bytes.div_ceil(ssd.capacity_bytes).max(1);
-    let count = u16::try_from(count).unwrap_or(u16::MAX).min(stack::DRIVES_MAX as u16);
+    let stack = match &kind {
+        Kind::Cache { ssd, shape } => cached(&question.disks, ssd, shape, block_bytes),
+        Kind::Pin { ssd, at } => {
+            let range = format!("{}-{}", at.range.start, at.range.end);
+            with_layer(&question.disks, "pin", &[("ssd", ssd.clone()), ("range", range)])
+        }
+        Kind::Disks | Kind::Flash { .. } | Kind::Tier { .. } => unreachable!("made elsewhere"),
+    };
+    stack::has_volatile_cache(&stack, catalog)?;
+    let mut way = Way { kind, stack, price: None };
+    let own = way.beside().and_then(|ssd| question.price(ssd, catalog));
+    way.price =
+        price_of(&question.disks, question, catalog).zip(own).map(|(disks, own)| disks + own);
+    Ok(way)
+}
+
+/// So many of a flash drive, side by side.
+fn alone(
+    ssd: &DriveEntry,
+    count: u16,
+    question: &Question,
+    catalog: &Catalog,
+) -> Result<Way, HybridError> {
     let name = ssd.name();
     let text = if count == 1 { name.to_owned() } else { format!("{count}x{name}/raid0") };
     let stack: Stack = text.parse()?;
@@ -201,9 +294,11 @@ fn alone(
     Ok(Way { kind: Kind::Flash { ssd: name.to_owned(), count }, stack, price })
 }
 
-/// Sizes by what is touched, each with the policy that misses least and with both modes that keep
-/// what is written.
-fn shapes(ssd: &DriveEntry, question: &Question, seen: &Seen) -> Vec<Shape> {
+/// Bytes of flash beside the disks, by what is touched.
+fn sizes(ssd: &DriveEntry, question: &Question, seen: &Seen) -> Vec<u64> {
+    if let Some(size) = question.size_bytes {
+        return vec![size.min(ssd.capacity_bytes)];
+    }
     let mut sizes: Vec<u64> = PARTS
         .iter()
         .map(|part| (seen.footprint_bytes() / part).next_power_of_two().min(ssd.capacity_bytes))
@@ -212,16 +307,54 @@ fn shapes(ssd: &DriveEntry, question: &Question, seen: &Seen) -> Vec<Shape> {
     if sizes.is_empty() {
         sizes.push(BLOCKS_MIN * seen.block_bytes);
     }
-    if let Some(size) = question.size_bytes {
-        sizes = vec![size.min(ssd.capacity_bytes)];
-    }
     sizes.dedup();
+    sizes
+}
+
+/// Caches, each with the policy that misses least and with both modes that keep what is written.
+fn shapes(ssd: &DriveEntry, question: &Question, seen: &Seen) -> Vec<Shape> {
     let shape = |size_bytes: u64| {
         let policy = question.policy.unwrap_or_else(|| best_policy(seen, size_bytes));
         let modes = question.modes.iter();
         modes.map(move |mode| Shape { size_bytes, policy, mode: *mode, dirty: DIRTY })
     };
-    sizes.into_iter().flat_map(shape).collect()
+    sizes(ssd, question, seen).into_iter().flat_map(shape).collect()
+}
+
+/// Ranges of the sizes of the caches, and of the whole drive. One that has all that the trace asks
+/// for is flash alone, and one that has hardly more than a smaller one is left out.
+fn pins(ssd: &DriveEntry, question: &Question, seen: &Seen, room: u64) -> Vec<Kind> {
+    let mut sizes = sizes(ssd, question, seen);
+    if question.size_bytes.is_none() && !sizes.contains(&ssd.capacity_bytes) {
+        sizes.push(ssd.capacity_bytes);
+    }
+    sizes.sort_unstable();
+    let mut found: Vec<Busiest> = Vec::new();
+    for size_bytes in sizes {
+        let requests = |at: &Busiest| (at.reads + at.writes) / seen.requests();
+        let smaller = found.last().map_or(0.0, requests);
+        let busiest = seen.regions.busiest(size_bytes, room);
+        let is_worth = |at: &Busiest| requests(at) < PINNED_MOST && requests(at) > smaller + BETTER;
+        found.extend(busiest.filter(is_worth));
+    }
+    found.into_iter().map(|at| Kind::Pin { ssd: ssd.name().to_owned(), at }).collect()
+}
+
+impl Busiest {
+    /// What a trace asks of both where this range lies on flash, a request.
+    pub fn loads(&self, seen: &Seen) -> Loads {
+        let per = |count: f64| count / seen.requests();
+        let of = |op| per(seen.like.of(op).operations as f64);
+        let (flash_reads, flash_writes) = (per(self.reads), per(self.writes));
+        Loads {
+            flash_reads,
+            flash_writes,
+            disk_reads: (of(trace::Op::Read) - flash_reads).max(0.0),
+            disk_writes: (of(trace::Op::Write) - flash_writes).max(0.0),
+            flash_bytes: per(self.written_bytes),
+            ..Loads::default()
+        }
+    }
 }
 
 /// LRU, unless another misses less by more than chance.
@@ -234,21 +367,26 @@ pub fn best_policy(seen: &Seen, size_bytes: u64) -> Policy {
 }
 
 /// The disks with a cache on them.
-fn cached(disks: &Stack, ssd: &str, shape: &Shape, block_bytes: u64) -> Result<Stack, HybridError> {
-    let text = [
+fn cached(disks: &Stack, ssd: &str, shape: &Shape, block_bytes: u64) -> Stack {
+    let settings = [
         ("ssd", ssd.to_owned()),
         ("size", shape.size_bytes.to_string()),
         ("mode", shape.mode.name().to_owned()),
         ("policy", shape.policy.name().to_owned()),
         ("block", block_bytes.to_string()),
     ];
-    let settings = text.map(|(key, value)| (key.to_owned(), value)).to_vec();
-    let mut stack = disks.clone();
-    stack.layers.push(Part { name: "cache".to_owned(), settings });
-    Ok(stack)
+    with_layer(disks, "cache", &settings)
 }
 
-fn price_of(stack: &Stack, question: &Question, catalog: &Catalog) -> Option<f64> {
+fn with_layer(disks: &Stack, name: &str, settings: &[(&str, String)]) -> Stack {
+    let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
+    let mut stack = disks.clone();
+    stack.layers.push(Part { name: name.to_owned(), settings: settings.collect() });
+    stack
+}
+
+/// What the drives of a stack cost, where all of them have a price.
+pub fn price_of(stack: &Stack, question: &Question, catalog: &Catalog) -> Option<f64> {
     let each = stack
         .members
         .iter()

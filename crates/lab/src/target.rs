@@ -243,6 +243,8 @@ pub struct Observation {
     pub drive_read_bytes: Option<u64>,
     /// Bytes the drives have written since boot.
     pub drive_written_bytes: Option<u64>,
+    /// Of them, those that went to flash beside disks; only a model knows.
+    pub beside_written_bytes: Option<u64>,
     /// Drive temperature, degrees Celsius.
     pub temperature_celsius: Option<f64>,
     /// Of the area in the page cache, bytes.

@@ -4,6 +4,7 @@ use std::{
     fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 use trace::{Trace, TraceError, page};
 
@@ -17,6 +18,8 @@ pub struct TraceFile {
     pub file: PathBuf,
     /// Which volumes.
     pub volume: Volume,
+    /// The trace itself, where it is in no file; `file` is its name then.
+    pub made: Option<Arc<[u8]>>,
 }
 
 /// Which volumes of a trace are meant.
@@ -91,6 +94,9 @@ impl TraceFile {
     }
 
     fn parts(&self) -> Result<Vec<Box<dyn Read + Send>>, CannotTrace> {
+        if let Some(made) = &self.made {
+            return Ok(vec![Box::new(io::Cursor::new(made.clone()))]);
+        }
         if self.is_stdin() {
             return Ok(vec![Box::new(io::stdin())]);
         }
@@ -118,7 +124,8 @@ impl TraceFile {
 
     /// Whether it is what the names of blktrace's files begin with.
     fn is_in_parts(&self) -> bool {
-        !self.is_stdin() && !self.file.exists() && self.part(0).exists()
+        let is_file = self.made.is_none() && !self.is_stdin();
+        is_file && !self.file.exists() && self.part(0).exists()
     }
 
     /// An error of the trace, with its file.

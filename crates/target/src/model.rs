@@ -217,6 +217,7 @@ impl Target for ModelTarget {
         Observation {
             drive_read_bytes: Some(traffic.read_bytes()),
             drive_written_bytes: Some(traffic.written_bytes()),
+            beside_written_bytes: traffic.beside_written_bytes(),
             resident_bytes: cached.map(|(resident, _)| resident),
             dirty_bytes: cached.map(|(_, dirty)| dirty),
             ..Observation::default()

@@ -2,12 +2,13 @@
 
 use block::parse_bytes;
 use clap::Args;
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
 /// What `hybrid --help` opens with.
 pub const ABOUT: &str = "\
 Say which way of putting flash beside disks does most for the workload of a block trace: disks \
-alone, flash alone, or flash as a cache in front of the disks, by size, policy and mode.
+alone, flash alone, flash as a cache in front of the disks by size, policy and mode, a range of \
+the disks pinned on flash, or a tier that moves what is asked for often.
 
 The trace tells what a cache of each size would hit, fill and write back; the drives are modelled \
 in the state that they are in after a year; and the first ways are checked by a replay of the \
@@ -22,6 +23,7 @@ Examples:
     --price nvme-tlc=75EUR --price sata-tlc=60EUR
   drivelab hybrid --trace sdb --disks hdd-7200-cmr --ssd sata-tlc \\
     --size 32G --mode writeback --commands
+  drivelab hybrid --method oltp --disks 4xhdd-7200-cmr/raid5 --ssd nvme-tlc
 
 Exit codes: 0 answered, 2 could not answer, 130 interrupted.";
 
@@ -30,8 +32,19 @@ Exit codes: 0 answered, 2 could not answer, 130 interrupted.";
 #[command(after_long_help = HELP)]
 pub struct HybridArguments {
     /// The workload: a block trace (docs/reference/traces.md)
-    #[arg(long, value_name = "FILE", help_heading = "The workload")]
-    pub trace: PathBuf,
+    #[arg(
+        long,
+        value_name = "FILE",
+        required_unless_present = "method",
+        help_heading = "The workload"
+    )]
+    pub trace: Option<PathBuf>,
+
+    /// The workload: a method on blocks, instead of a trace; 100,000 operations of its cells, as
+    /// fast as they go
+    #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["trace", "volume"],
+          help_heading = "The workload")]
+    pub method: Option<OsString>,
 
     /// Which of the trace's volumes; `all` for all of them together
     #[arg(long, value_name = "NAME", help_heading = "The workload")]
@@ -54,7 +67,8 @@ pub struct HybridArguments {
     #[arg(long, value_name = "NAME=129EUR", help_heading = "The drives")]
     pub price: Vec<String>,
 
-    /// Only caches of this size [default: several, by what the trace touches]
+    /// Only caches, pinned ranges and tiers of this size [default: several, by what the trace
+    /// touches; a tier takes the whole drive]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "The caches")]
     pub size: Option<u64>,
 
@@ -72,8 +86,9 @@ pub struct HybridArguments {
           help_heading = "The caches")]
     pub block: u64,
 
-    /// How many of the first ways are checked by a replay of the whole trace [default: three, or
-    /// more while that is at most a million requests together]
+    /// How many of the first ways are checked by a replay of the whole trace, besides the disks and
+    /// tiers; 0: no way is, and there is no tier [default: three, or more while that is at most a
+    /// million requests together]
     #[arg(long, value_name = "N", help_heading = "The answer")]
     pub checks: Option<usize>,
 

@@ -140,7 +140,7 @@ impl Observer for Watch {
                 self.voice
                     .say(&format!("{}: {} failed: {}", self.label, failed.name, failed.reason));
             }
-            Event::End { cells } => {
+            Event::End { cells, .. } => {
                 self.voice.forward();
                 for cell in cells {
                     let width = self.style.width.saturating_sub(self.label.len() + 2).max(20);

@@ -93,6 +93,9 @@ fn hpc() -> String {
     made.text
 }
 
+/// What a disk and an SSD cost.
+const PRICES: [&str; 4] = ["--price", "hdd-7200-cmr=180EUR", "--price", "sata-tlc=170EUR"];
+
 /// The answer and its page.
 fn answer(bench: &Bench, trace: &str, disks: &str, more: &[&str]) -> (Value, String) {
     let words = ["hybrid", "--trace", trace, "--disks", disks, "--ssd", "sata-tlc", "--json"];
@@ -107,7 +110,9 @@ fn checked(answer: &Value) -> Vec<(String, f64, f64)> {
     let ways = answer["ways"].as_array().expect("ways").iter();
     let checked = ways.filter_map(|way| {
         let replayed = way["checked_iops"].as_f64()?;
-        Some((way["name"].as_str()?.to_owned(), way["iops"].as_f64()?, replayed))
+        // Of a tier nothing is reckoned.
+        let reckoned = way["iops"].as_f64().unwrap_or(f64::NAN);
+        Some((way["name"].as_str()?.to_owned(), reckoned, replayed))
     });
     checked.collect()
 }
@@ -115,13 +120,14 @@ fn checked(answer: &Value) -> Vec<(String, f64, f64)> {
 #[test]
 fn three_workloads_get_an_answer_that_a_whole_replay_bears_out() {
     let bench = Bench::new();
-    for (name, trace, disks_of) in [
-        ("home.csv", home_server(), "3xhdd-7200-cmr/raid5"),
-        ("mail.csv", mail_server(), "2xhdd-7200-cmr/raid1"),
-        ("hpc.csv", hpc(), "4xhdd-7200-cmr/raid0"),
+    for (name, trace, disks_of, caches) in [
+        ("home.csv", home_server(), "3xhdd-7200-cmr/raid5", ["--mode", "writeback"]),
+        ("mail.csv", mail_server(), "2xhdd-7200-cmr/raid1", ["--policy", "lru"]),
+        ("hpc.csv", hpc(), "4xhdd-7200-cmr/raid0", ["--size", "1G"]),
     ] {
         bench.file(name, trace);
-        let (answer, page) = answer(&bench, name, disks_of, &["--price", "hdd-7200-cmr=180EUR"]);
+        let more: Vec<&str> = PRICES.into_iter().chain(caches).collect();
+        let (answer, page) = answer(&bench, name, disks_of, &more);
         let checked = checked(&answer);
         let ways = answer["ways"].as_array().expect("ways");
         assert_eq!(checked.len(), ways.len(), "{name}: a short trace is replayed on every way");
@@ -132,8 +138,99 @@ fn three_workloads_get_an_answer_that_a_whole_replay_bears_out() {
         let of = |wanted: &str| checked.iter().find(|(way, ..)| way.contains(wanted));
         let (disks, back) = (of("disks alone").expect("a way"), of("writeback").expect("a way"));
         assert!(back.2 > disks.2, "{name}: {checked:?}");
+        ways_beside(ways, name);
+        for_the_price_of_the_disks(&answer, name);
         assert!(page.lines().count() <= 24, "{page}");
         assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
+    }
+}
+
+/// Of every way that has disks and flash: what is told of it, and whether what was reckoned to be
+/// written to flash is what the replay wrote there.
+fn ways_beside(ways: &[Value], trace: &str) {
+    let [mut pins, mut tiers] = [0; 2];
+    for way in ways {
+        let name = way["name"].as_str().expect("a name");
+        let stack = way["stack"].as_str().expect("a STACK");
+        let written = way["checked_flash_bytes_per_request"].as_f64();
+        assert_eq!(written.is_some(), stack.contains("ssd="), "{trace}, {name}");
+        let of_price = way["price"].as_f64().expect("known") / rate(way);
+        let told = way["price_per_iops"].as_f64().expect("known");
+        assert!((told / of_price - 1.0).abs() < 1e-9, "{trace}, {name}");
+        if stack.contains("/tier:") {
+            tiers += 1;
+            // A replay alone tells of it, wear included.
+            assert!(way["iops"].is_null() && way["per_request"].is_null(), "{way}");
+            assert!(way["flash_lasts_years"].is_f64() && rate(way) > 0.0, "{way}");
+            assert!(way["power_cut"].as_str().is_some_and(|left| left.contains("map")), "{way}");
+        } else if let Some(written) = written {
+            let reckoned = way["per_request"]["flash_bytes"].as_f64().expect("loads");
+            assert!(
+                (reckoned / written - 1.0).abs() < 0.1,
+                "{trace}, {name}: {reckoned}, {written}"
+            );
+        }
+        if stack.contains("/pin:") {
+            pins += 1;
+            assert_eq!(way["without_ssd"], "the range is lost", "{way}");
+        }
+    }
+    assert!(pins >= 1 && tiers == 1, "{trace}: {pins} pinned ranges and {tiers} tiers");
+}
+
+fn rate(way: &Value) -> f64 {
+    way["checked_iops"].as_f64().expect("replayed")
+}
+
+/// 180 EUR a disk buys as many SSDs of 170: the number, and the way that it is.
+fn for_the_price_of_the_disks(answer: &Value, trace: &str) {
+    let disks = answer["disks"].as_str().expect("disks");
+    let disks: u64 = disks.split_once('x').expect("several").0.parse().expect("a number");
+    let bought = &answer["all_flash_for_the_disks_price"][0];
+    assert_eq!(bought["count"], disks, "{trace}: {bought}");
+    assert_eq!(bought["holds"], true, "{trace}: {bought}");
+    let name = format!("{disks}x sata-tlc alone");
+    let ways = answer["ways"].as_array().expect("ways");
+    assert!(ways.iter().any(|way| way["name"] == name.as_str()), "{trace}: no {name}");
+}
+
+#[test]
+fn a_method_is_a_workload_too_and_one_on_files_is_refused() {
+    let bench = Bench::new();
+    let text = "name = \"commits\"\ntitle = \"commits\"\nabout = \"commits\"\nspan = \"1GiB\"\n\
+                [[cell]]\nname = \"a\"\nop = \"commit\"\npattern = \"random\"\nblock = \"8KiB\"\n\
+                bound = \"2000\"\n";
+    bench.file("commits.toml", text);
+    let words = ["hybrid", "--disks", "2xhdd-7200-cmr/raid1", "--ssd", "sata-tlc", "--method"];
+    let json = ["--json", "-"];
+    let call = bench.drivelab_without_store(words).and(["commits.toml"]).and(json);
+    let answer: Value = serde_json::from_str(&call.done().succeeded().stdout).expect("JSON");
+    let checked = checked(&answer);
+    assert!(checked.len() > 3 && checked[0].2 > 0.0, "{checked:?}");
+    assert!(answer["ways"][0]["flash_lasts_years"].is_null(), "a method has no pace");
+    for (method, cure) in [("maildir", "name a method on blocks"), ("otlp", "oltp")] {
+        let outcome = bench.drivelab_without_store(words).and([method]).done();
+        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+        assert_one_sentence(&outcome.stderr, &[cure]);
+    }
+}
+
+/// The smallest cache that was asked for had 64 blocks with its map among them, and the layer wants
+/// 64 beside it: a trace that touched 4 MiB, or 64 MiB of which a sixteenth was a size, had no
+/// answer but an error about `cache:size=4 MiB`.
+#[test]
+fn flash_for_the_price_of_the_disks_that_does_not_hold_the_data_is_no_way() {
+    let bench = Bench::new();
+    bench.file("far.csv", "128166372000000000,host,0,Read,2000000000000,4096,0\n".repeat(40));
+    let words =
+        ["hybrid", "--trace", "far.csv", "--disks", "2xhdd-7200-cmr/raid1", "--checks", "0"];
+    let prices = ["--ssd", "sata-tlc", "--price", "hdd-7200-cmr=50EUR", "--price"];
+    for (price, said) in [("sata-tlc=90EUR", "1x sata-tlc, whose"), ("sata-tlc=101EUR", "not one")]
+    {
+        let call = bench.drivelab_without_store(words).and(prices).and([price]);
+        let page = call.done().succeeded().stdout;
+        assert!(page.contains(said), "{page}");
+        assert!(!page.contains(" tier"), "a tier that was not replayed has no number: {page}");
     }
 }
 

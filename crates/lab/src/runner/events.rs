@@ -1,7 +1,11 @@
 //! What a run tells while it goes on, and why it stopped early.
 
 use super::Live;
-use crate::{method::CellSpec, plan::Step, target::TargetError};
+use crate::{
+    method::CellSpec,
+    plan::Step,
+    target::{Observation, TargetError},
+};
 use record::{Cell, FailedCell, Record};
 
 /// Whoever watches a run: the terminal, a test.
@@ -48,6 +52,8 @@ pub enum Event<'a> {
     End {
         /// The cells it added to, one a stream.
         cells: &'a [&'a Cell],
+        /// The target before it, and after it.
+        watched: &'a [Observation; 2],
     },
     /// A pass failed; whether the run goes on is up to the user's wish.
     Failed(&'a FailedCell),

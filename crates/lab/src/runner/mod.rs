@@ -427,7 +427,7 @@ impl<'a> Runner<'a> {
             .iter()
             .filter(|cell| cell.group == spec.name && cell.target == step.target)
             .collect();
-        self.observer.event(Event::End { cells: &cells });
+        self.observer.event(Event::End { cells: &cells, watched: &[before, after] });
         Ok(())
     }
 

@@ -8,6 +8,8 @@ use std::{cell::Cell, rc::Rc};
 pub struct Traffic {
     read_bytes: Rc<Cell<u64>>,
     written_bytes: Rc<Cell<u64>>,
+    /// Which drive is flash beside the others, if one is; and what it was written.
+    beside: Rc<Cell<Option<(Drive, u64)>>>,
 }
 
 impl Traffic {
@@ -19,6 +21,16 @@ impl Traffic {
     /// Bytes written to them.
     pub fn written_bytes(&self) -> u64 {
         self.written_bytes.get()
+    }
+
+    /// Of them, those to the flash drive beside disks; `None` where there is none.
+    pub fn beside_written_bytes(&self) -> Option<u64> {
+        self.beside.get().map(|(_, bytes)| bytes)
+    }
+
+    /// This drive is flash beside the others.
+    pub(super) fn set_beside(&self, drive: Drive) {
+        self.beside.set(Some((drive, 0)));
     }
 }
 
@@ -40,7 +52,14 @@ impl<M: Machine> Machine for Metered<M> {
             Command::Write { at, .. } => (&self.traffic.written_bytes, Some(at)),
             Command::Flush | Command::Discard { .. } => (&self.traffic.read_bytes, None),
         };
-        counter.set(counter.get() + at.map_or(0, |at| u64::from(at.bytes)));
+        let bytes = at.map_or(0, |at| u64::from(at.bytes));
+        counter.set(counter.get() + bytes);
+        if let Some((drive, written)) = self.traffic.beside.get()
+            && drive == request.drive
+            && matches!(request.command, Command::Write { .. })
+        {
+            self.traffic.beside.set(Some((drive, written + bytes)));
+        }
         self.machine.on_request(now, request, effects);
     }
 

@@ -333,6 +333,7 @@ fn drives_and_port(
         machines.push(machine);
         attachments.push(attached);
         flash = Some(attached.geometry);
+        traffic.set_beside(Drive(resolved.drives.len() as u16));
     }
     let disks = resolved.drives.len() as u16;
     let port = Beside::new(port, disks, disks, beside(flash, is_served));
