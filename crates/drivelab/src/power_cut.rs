@@ -9,6 +9,7 @@
 
 pub mod arguments;
 mod grid;
+mod replay;
 
 use crate::{cli, interrupt, matrix::caller, output, restore, run::measured_by};
 use anyhow::{Context, Error, Result, anyhow, bail};
@@ -24,6 +25,9 @@ use std::{io, path::Path, process::ExitCode, sync::atomic::AtomicBool};
 
 /// Cuts, keeps what was found, and says what the program kept.
 pub fn power_cut(arguments: &PowerCutArguments) -> Result<ExitCode> {
+    if let Some(log) = &arguments.replay {
+        return replay::power_cuts(arguments, log);
+    }
     if arguments.matrix {
         return grid::power_cuts(arguments);
     }
@@ -89,6 +93,10 @@ fn carry_out(
     if let Some(path) = arguments.json.as_deref() {
         let json = serde_json::to_string_pretty(&record)? + "\n";
         if to_stdout { output::print(&json)? } else { output::write_json(path, &json)? }
+    }
+    if let (Some(log), Ok(()), false) = (&arguments.record_writes, &ended, to_stdout) {
+        let survey = powercut::replay::open(log)?;
+        output::print(&powercut::replay::recorded(log, &survey))?;
     }
     let is_broken = cuts.broken().next().is_some();
     let go_on = go_on(arguments, &record);
@@ -205,6 +213,15 @@ fn in_words(error: PowerCutError) -> Error {
     }
 }
 
+/// Prints every command, where that is wished for.
+fn steps(verbose: bool) -> Box<dyn FnMut(&str)> {
+    Box::new(move |step| {
+        if verbose {
+            output::talk!("+ {step}");
+        }
+    })
+}
+
 struct Told<'a> {
     shows: bool,
     verbose: bool,
@@ -214,12 +231,7 @@ struct Told<'a> {
 
 impl Audience for Told<'_> {
     fn step(&self) -> Box<dyn FnMut(&str)> {
-        let verbose = self.verbose;
-        Box::new(move |step| {
-            if verbose {
-                output::talk!("+ {step}");
-            }
-        })
+        steps(self.verbose)
     }
 
     fn round(&mut self, cuts: &PowerCuts) -> Result<(), PowerCutError> {

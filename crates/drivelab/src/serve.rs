@@ -60,6 +60,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
             Some(_) => Cuttable::Yes(arguments.flushes),
             None => Cuttable::No,
         },
+        record_writes: arguments.record_writes.clone(),
         slower: arguments.slower,
     };
     // Before anything is opened that could have the descriptor's number.
