@@ -22,6 +22,7 @@ use powercut::{Audience, PowerCutError, PowerCutOrder, cases};
 use record::{PowerCuts, Record, State, Store};
 use report::power_cuts;
 use std::{io, path::Path, process::ExitCode, sync::atomic::AtomicBool};
+use target::write_log::WriteLogError;
 
 /// Cuts, keeps what was found, and says what the program kept.
 pub fn power_cut(arguments: &PowerCutArguments) -> Result<ExitCode> {
@@ -200,6 +201,11 @@ fn retyped(words: &[String], options: &[&str], flags: &[&str], more: Vec<String>
 fn in_words(error: PowerCutError) -> Error {
     match error {
         PowerCutError::Raw(_) => anyhow!("--fs raw: {error}"),
+        PowerCutError::Log { source: WriteLogError::NoLog, .. } | PowerCutError::NoPromise(_) => {
+            anyhow!(
+                "{error}: `drivelab power-cut STACK --record-writes FILE` makes one that has all"
+            )
+        }
         PowerCutError::NoMember(_) => anyhow!("--lose-member: {error}"),
         PowerCutError::Matrix(MatrixError::Refused(refusal)) => match refusal.kind {
             RefusalKind::NotRoot => anyhow!(

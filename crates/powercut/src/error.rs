@@ -38,6 +38,9 @@ pub enum PowerCutError {
         /// Why.
         source: WriteLogError,
     },
+    /// A log without what a cut is judged by.
+    #[error("{0} has no promise of a program")]
+    NoPromise(String),
     /// A log of writes that cannot be replayed so: a sentence with the cure.
     #[error("{0}")]
     NoReplay(String),

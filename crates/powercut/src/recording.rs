@@ -83,7 +83,10 @@ impl Recording {
         write_log::finish(&self.partial, &promises, command).map_err(|error| match error {
             WriteLogError::NoEnd => failed(
                 &self.whole,
-                Error::other("it could not be written whole: make room, or shorten --within").into(),
+                Error::other(
+                    "it could not be written whole: make room, or record for a shorter time",
+                )
+                .into(),
             ),
             error => failed(&self.whole, error),
         })?;

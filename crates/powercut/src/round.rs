@@ -165,12 +165,9 @@ impl Rig<'_> {
         let serving = &self.caller.serving;
         let log = order.record_writes.as_deref();
         let log = log.map(|path| Recording::begin(ledger, path)).transpose()?;
-        let power = FailingPower {
-            seed,
-            flushes: order.flushes,
-            lost_member: order.lost_member,
-            record_writes: log.as_ref().map(|log| log.path().to_owned()),
-        };
+        let (flushes, lost_member) = (order.flushes, order.lost_member);
+        let record_writes = log.as_ref().map(|log| log.path().to_owned());
+        let power = FailingPower { seed, flushes, lost_member, record_writes };
         let mut server = serving.start(ledger, base, &target, Some(power), Stdio::piped())?;
         let said = server.stdout.take().expect("it is piped");
         let power = Pid::from_child(&server);
@@ -180,12 +177,8 @@ impl Rig<'_> {
             true => Place::Served { uri: rig::uri(base), directory: base.to_owned() },
             false => self.file_system(ledger)?,
         };
-        let moment = match log {
-            Some(_) => Moment::After(order.within),
-            None => draw(order.seed, self.round, order.within),
-        };
         let Worked { cut_after, mut promised, log_bytes, lost } =
-            self.work(ledger, &place, moment, (power, said), log.as_ref())?;
+            self.work(ledger, &place, (power, said), log.as_ref())?;
         if let Some(log) = log {
             log.finish(&promised, &log_bytes, &self.caller.by.command_line)?;
         }
@@ -268,6 +261,15 @@ impl Rig<'_> {
         })
     }
 
+    /// When the power goes: drawn, or at the end of a recording.
+    fn moment(&self) -> Moment {
+        let PowerCutOrder { seed, within, .. } = *self.order;
+        match self.order.record_writes {
+            Some(_) => Moment::After(within),
+            None => draw(seed, self.round, within),
+        }
+    }
+
     /// Lets the program work until the moment has come, stops it where it is, and cuts the power
     /// of the server that is named and says so. In a flush the power goes first: what the program
     /// promises after that, on a machine that would be off, is not counted.
@@ -275,11 +277,10 @@ impl Rig<'_> {
         &mut self,
         ledger: &mut Ledger,
         place: &Place,
-        moment: Moment,
         (power, said): (Pid, ChildStdout),
         log: Option<&Recording>,
     ) -> Result<Worked, PowerCutError> {
-        let program = &self.order.program;
+        let (program, moment) = (&self.order.program, self.moment());
         let workload = Workload::start(ledger, program, Phase::Run, place, String::new())?;
         let workload = self.workload.insert(workload);
         let (mut promised, mut log_bytes) = (Vec::<String>::new(), Vec::new());

@@ -24,6 +24,9 @@ use block::{
 use lab::target::TargetError;
 use model::Media;
 
+/// Longest request: some models take any length, and a buffer has that of the longest.
+const TRANSFER_BYTES_MAX: u32 = 1 << 20;
+
 /// The stack while the log is replayed.
 pub struct Replayed {
     opened: Opened,
@@ -65,7 +68,8 @@ impl Replayed {
         let catalog = Catalog::load()?;
         let purpose = Purpose::Replayed(Power::MayGo(flushes));
         let mut opened = open_for(purpose, stack, &catalog, 0)?;
-        let geometry = opened.contract();
+        let mut geometry = opened.contract();
+        geometry.transfer_bytes_max = geometry.transfer_bytes_max.min(TRANSFER_BYTES_MAX);
         let buffer = opened.pool(1, geometry.transfer_bytes_max as usize).pop();
         Ok(Self {
             opened,
@@ -172,8 +176,7 @@ impl Replayed {
 
     /// Whether it is one drive and nothing else.
     fn is_plain(&self) -> bool {
-        self.stack.layers.is_empty() && self.stack.members.iter().all(|one| one.count == 1)
-            && self.stack.members.len() == 1
+        matches!(&self.stack.members[..], [one] if one.count == 1) && self.stack.layers.is_empty()
     }
 
     /// One piece, merged into whole blocks where the log's are smaller.

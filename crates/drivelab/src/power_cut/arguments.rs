@@ -253,7 +253,8 @@ impl PowerCutArguments {
     pub fn to_replay(&self, recorded: &Self, log: &Path, survey: Survey) -> Result<ReplayOrder> {
         let (stack, seed) = (self.stack.clone(), self.seed);
         let (flushes, lose_member) = (self.flushes, self.lose_member);
-        let now = Self { stack, seed, flushes, lose_member, record_writes: None, ..recorded.clone() };
+        let now =
+            Self { stack, seed, flushes, lose_member, record_writes: None, ..recorded.clone() };
         Ok(ReplayOrder {
             order: now.to_order()?,
             log: log.to_owned(),

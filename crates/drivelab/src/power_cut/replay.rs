@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// Replays `log`, and says which cuts broke a promise.
 pub fn power_cuts(arguments: &PowerCutArguments, log: &Path) -> Result<ExitCode> {
     output::check_json(arguments.json.as_deref())?;
-    let survey = replay::open(log)?;
+    let survey = replay::open(log).map_err(in_words)?;
     // What was ordered is what was typed then.
     let Ok(cli::Cli { verb: cli::Verb::PowerCut(recorded) }) =
         cli::Cli::try_parse_from(&survey.command)
@@ -46,8 +46,11 @@ pub fn power_cuts(arguments: &PowerCutArguments, log: &Path) -> Result<ExitCode>
     let ended = replay::replay(&order, &caller, &mut tally, &mut told, &stop);
     if !to_stdout {
         let typed = &caller.by.command_line;
-        let words = retyped(typed, &["--cuts", "--cut", "--json"], &[], Vec::new());
-        let again = |place: Place| replay::again(&words, place);
+        let again = |place: Place| {
+            let cut = vec!["--cut".to_owned(), place.to_string()];
+            let words = retyped(typed, &["--cuts", "--cut", "--json"], &[], cut);
+            words.iter().map(record::quoted).collect::<Vec<_>>().join(" ")
+        };
         output::print(&replay::verdict(&tally, &again))?;
     }
     if let Some(path) = arguments.json.as_deref() {

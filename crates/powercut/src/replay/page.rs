@@ -71,10 +71,8 @@ pub fn verdict(tally: &Tally, again: &dyn Fn(Place) -> String) -> String {
         return "no cut was looked at\n".to_owned();
     }
     let rate = *cuts as f64 / seconds.max(1e-9);
-    let mut text = format!(
-        "{broken} of {} broke a promise; {rate:.1} cuts a second\n",
-        counted(*cuts, "cut")
-    );
+    let mut text =
+        format!("{broken} of {} broke a promise; {rate:.1} cuts a second\n", counted(*cuts, "cut"));
     if promises.lost + promises.torn > 0 {
         let _ = writeln!(
             text,
@@ -83,22 +81,13 @@ pub fn verdict(tally: &Tally, again: &dyn Fn(Place) -> String) -> String {
         );
     }
     if *idle > 0 {
-        let _ = writeln!(
-            text,
-            "in {} the drives' caches held nothing to lose",
-            counted(*idle, "cut")
-        );
+        let _ =
+            writeln!(text, "in {} the drives' caches held nothing to lose", counted(*idle, "cut"));
     }
     if let Some(place) = tally.first_broken {
         let _ = writeln!(text, "to cut at the first of them again:\n  {}", again(place));
     }
     text
-}
-
-/// The command line of one cut, of that of all.
-pub fn again(words: &[String], place: Place) -> String {
-    let words = words.iter().cloned().chain(["--cut".to_owned(), place.to_string()]);
-    words.map(|word| record::quoted(&word)).collect::<Vec<_>>().join(" ")
 }
 
 /// The same for programs: what was replayed, the sums, and the cuts that broke a promise.

@@ -256,7 +256,8 @@ pub fn serve(text: &TargetText, wishes: &Wishes, clock: Clock) -> Result<Served,
     }
     if wishes.record_writes.is_some() && !matches!(text, TargetText::Model(_)) {
         return Err(TargetError::refused(
-            "--record-writes is for modelled drives, on which it is replayed: name model:STACK",
+            "only what is written to modelled drives is recorded, to be replayed on them: name \
+             model:STACK",
         ));
     }
     match text {
@@ -368,7 +369,7 @@ fn writer(geometry: &Geometry, path: &Path) -> Result<Writer, TargetError> {
         Head { device_bytes: geometry.capacity_bytes, block_bytes: geometry.block_bytes.max(1) };
     let file = File::options().write(true).append(true).create_new(true).open(path);
     let writer = file.map_err(WriteLogError::Io).and_then(|file| Writer::new(file, head));
-    writer.map_err(|error| TargetError::refused(format!("--record-writes {}: {error}", path.display())))
+    writer.map_err(|error| TargetError::refused(format!("{}: {error}", path.display())))
 }
 
 fn memory(text: &MemoryText, clock: Clock) -> Result<Served, TargetError> {

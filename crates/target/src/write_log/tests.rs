@@ -31,7 +31,10 @@ fn what_was_written_is_read_in_its_order() {
     let log = log(directory.path());
     let mut reader = Reader::new(&log[..]).expect("a log");
     assert_eq!(reader.head(), HEAD);
-    assert_eq!(reader.entry().expect("it is sound"), Some(Entry::Operation(write(512, 1024, false))));
+    assert_eq!(
+        reader.entry().expect("it is sound"),
+        Some(Entry::Operation(write(512, 1024, false)))
+    );
     assert_eq!(reader.payload(), [7; 1024]);
     assert_eq!(reader.entry().expect("it is sound"), Some(Entry::Operation(write(0, 512, true))));
     assert_eq!(reader.payload(), [0; 512], "zeroes take no room and are there");
@@ -72,4 +75,11 @@ fn a_log_that_was_given_up_has_no_end() {
     let writer = Writer::new(File::create_new(&path).expect("room"), HEAD).expect("room");
     writer.give_up();
     assert!(matches!(finish(&path, &[], &[]), Err(WriteLogError::NoEnd)));
+}
+
+/// Made by another program, from docs/reference/write-log-format.md.
+#[test]
+fn a_log_of_version_1_is_read_and_written_byte_for_byte() {
+    let directory = tempfile::tempdir().expect("room");
+    assert_eq!(log(directory.path()), include_bytes!("../../tests/corpus/write.log"));
 }

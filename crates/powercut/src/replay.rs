@@ -19,7 +19,7 @@ mod image;
 mod page;
 mod places;
 
-pub use page::{again, head, json, line, progress, recorded, verdict};
+pub use page::{head, json, line, progress, recorded, verdict};
 pub use places::{Place, Places};
 
 use crate::{
@@ -107,11 +107,7 @@ pub fn open(path: &Path) -> Result<Survey, PowerCutError> {
     let file = File::open(path).map_err(|error| failed(path, error.into()))?;
     let survey = survey(file).map_err(|error| failed(path, error))?;
     if survey.promises.is_empty() || survey.command.is_empty() {
-        let path = path.display();
-        return Err(PowerCutError::NoReplay(format!(
-            "{path} has no promise of a program: `drivelab power-cut STACK --record-writes FILE` \
-             makes one that has"
-        )));
+        return Err(PowerCutError::NoPromise(path.display().to_string()));
     }
     Ok(survey)
 }
@@ -145,7 +141,7 @@ fn open_drives(order: &ReplayOrder) -> Result<Replayed, PowerCutError> {
     if capacity < needed {
         return Err(PowerCutError::NoReplay(format!(
             "model:{stack} has {}, and the file system in the log {}: give STACK a larger \
-             capacity=, or record with a smaller --size",
+             capacity=, or record a smaller file system",
             block::display_bytes(capacity),
             block::display_bytes(needed)
         )));
@@ -379,7 +375,9 @@ impl Tally {
 impl From<image::Untaken> for PowerCutError {
     fn from(error: image::Untaken) -> Self {
         match error {
-            image::Untaken::Image(path, error) => failed(&path, write_log::WriteLogError::Io(error)),
+            image::Untaken::Image(path, error) => {
+                failed(&path, write_log::WriteLogError::Io(error))
+            }
             image::Untaken::Drives(error) => Self::NoReplay(format!("the drives answer {error:?}")),
         }
     }

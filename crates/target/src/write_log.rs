@@ -128,7 +128,7 @@ pub enum WriteLogError {
     #[error("{0}")]
     Io(#[from] io::Error),
     /// Something else.
-    #[error("it is no log of writes: `drivelab power-cut STACK --record-writes FILE` makes one")]
+    #[error("it is no log of writes")]
     NoLog,
     /// Of a drivelab that writes otherwise.
     #[error("its format is of version {0}, and this drivelab reads version {VERSION}: record anew")]
