@@ -87,7 +87,10 @@ fn carry_out(
     // First for who waits: neither history nor file may fit on its disk.
     if !to_stdout {
         let again = |round| again(&record.command_line, round);
-        output::print(&power_cuts::verdict(cuts, Some(&again)))?;
+        // A round that was recorded ended with the recording: a replay cuts there again.
+        let again: Option<&dyn Fn(u32) -> String> =
+            if arguments.record_writes.is_none() { Some(&again) } else { None };
+        output::print(&power_cuts::verdict(cuts, again))?;
     }
     run::conclude(&mut store, &record).context("the record could not be kept")?;
     deliver(arguments, &record);

@@ -123,6 +123,7 @@ pub fn replay(
     audience: &mut dyn Audience,
     stop: &AtomicBool,
 ) -> Result<(), PowerCutError> {
+    order.places.check(&order.survey).map_err(PowerCutError::NoReplay)?;
     let drives = open_drives(order)?;
     match replay_all(order, caller, drives, tally, audience, stop) {
         // A signal goes to the programs that it runs, too: then it is one of them that has failed.

@@ -39,6 +39,19 @@ pub struct Placed {
 }
 
 impl Places {
+    /// Refuses a place that the log does not have, or where nothing was promised.
+    pub(super) fn check(self, survey: &Survey) -> Result<(), String> {
+        let (Self::One(place), Some(first)) = (self, survey.first_promise()) else { return Ok(()) };
+        let last = survey.operations;
+        if place.operations_before() >= first && place.operation <= last {
+            return Ok(());
+        }
+        Err(format!(
+            "the cut {place} is none of this log: name one from {first}:0, behind the first \
+             promise, to {last}:0"
+        ))
+    }
+
     /// Those of a log. The first is behind the first promise, or in the operation that follows:
     /// before there is nothing to check.
     pub fn of(self, survey: &Survey, seed: u64) -> Placed {
@@ -191,6 +204,10 @@ mod tests {
 
     #[test]
     fn what_is_no_place_is_refused() {
+        for (text, is_one) in [("39:0", false), ("40:0", true), ("40:1", false), ("101:0", false)] {
+            let places = Places::One(text.parse().expect("a place"));
+            assert_eq!(places.check(&survey()).is_ok(), is_one, "{text}");
+        }
         for text in ["", "7", "7:", ":0", "0:0", "a:b", "7:-1"] {
             assert!(text.parse::<Place>().is_err(), "{text}");
         }
