@@ -112,7 +112,7 @@ impl Place {
     /// How long the operation is under way then, if it takes so long; none behind it.
     pub fn delay_ns(self, seed: u64) -> Option<u64> {
         (self.draw > 0).then(|| {
-            let mut rng = Rng::new(self.seed(seed), 0x6465_6c61_79);
+            let mut rng = Rng::new(self.seed(seed), 0x0064_656c_6179);
             let power = DELAY_POWERS.start + rng.below(DELAY_POWERS.end - DELAY_POWERS.start);
             (1 << power) + rng.below(1 << power)
         })

@@ -367,7 +367,7 @@ fn model(
 fn writer(geometry: &Geometry, path: &Path) -> Result<Writer, TargetError> {
     let head =
         Head { device_bytes: geometry.capacity_bytes, block_bytes: geometry.block_bytes.max(1) };
-    let file = File::options().write(true).append(true).create_new(true).open(path);
+    let file = File::options().append(true).create_new(true).open(path);
     let writer = file.map_err(WriteLogError::Io).and_then(|file| Writer::new(file, head));
     writer.map_err(|error| TargetError::refused(format!("{}: {error}", path.display())))
 }
