@@ -9,6 +9,7 @@
 
 pub mod arguments;
 mod grid;
+mod replay;
 
 use crate::{cli, interrupt, matrix::caller, output, restore, run::measured_by};
 use anyhow::{Context, Error, Result, anyhow, bail};
@@ -21,9 +22,13 @@ use powercut::{Audience, PowerCutError, PowerCutOrder, cases};
 use record::{PowerCuts, Record, State, Store};
 use report::power_cuts;
 use std::{io, path::Path, process::ExitCode, sync::atomic::AtomicBool};
+use target::write_log::WriteLogError;
 
 /// Cuts, keeps what was found, and says what the program kept.
 pub fn power_cut(arguments: &PowerCutArguments) -> Result<ExitCode> {
+    if let Some(log) = &arguments.replay {
+        return replay::power_cuts(arguments, log);
+    }
     if arguments.matrix {
         return grid::power_cuts(arguments);
     }
@@ -82,13 +87,20 @@ fn carry_out(
     // First for who waits: neither history nor file may fit on its disk.
     if !to_stdout {
         let again = |round| again(&record.command_line, round);
-        output::print(&power_cuts::verdict(cuts, Some(&again)))?;
+        // A round that was recorded ended with the recording: a replay cuts there again.
+        let again: Option<&dyn Fn(u32) -> String> =
+            if arguments.record_writes.is_none() { Some(&again) } else { None };
+        output::print(&power_cuts::verdict(cuts, again))?;
     }
     run::conclude(&mut store, &record).context("the record could not be kept")?;
     deliver(arguments, &record);
     if let Some(path) = arguments.json.as_deref() {
         let json = serde_json::to_string_pretty(&record)? + "\n";
         if to_stdout { output::print(&json)? } else { output::write_json(path, &json)? }
+    }
+    if let (Some(log), Ok(()), false) = (&arguments.record_writes, &ended, to_stdout) {
+        let survey = powercut::replay::open(log)?;
+        output::print(&powercut::replay::recorded(log, &survey))?;
     }
     let is_broken = cuts.broken().next().is_some();
     let go_on = go_on(arguments, &record);
@@ -192,6 +204,11 @@ fn retyped(words: &[String], options: &[&str], flags: &[&str], more: Vec<String>
 fn in_words(error: PowerCutError) -> Error {
     match error {
         PowerCutError::Raw(_) => anyhow!("--fs raw: {error}"),
+        PowerCutError::Log { source: WriteLogError::NoLog, .. } | PowerCutError::NoPromise(_) => {
+            anyhow!(
+                "{error}: `drivelab power-cut STACK --record-writes FILE` makes one that has all"
+            )
+        }
         PowerCutError::NoMember(_) => anyhow!("--lose-member: {error}"),
         PowerCutError::Matrix(MatrixError::Refused(refusal)) => match refusal.kind {
             RefusalKind::NotRoot => anyhow!(
@@ -205,6 +222,15 @@ fn in_words(error: PowerCutError) -> Error {
     }
 }
 
+/// Prints every command, where that is wished for.
+fn steps(verbose: bool) -> Box<dyn FnMut(&str)> {
+    Box::new(move |step| {
+        if verbose {
+            output::talk!("+ {step}");
+        }
+    })
+}
+
 struct Told<'a> {
     shows: bool,
     verbose: bool,
@@ -214,12 +240,7 @@ struct Told<'a> {
 
 impl Audience for Told<'_> {
     fn step(&self) -> Box<dyn FnMut(&str)> {
-        let verbose = self.verbose;
-        Box::new(move |step| {
-            if verbose {
-                output::talk!("+ {step}");
-            }
-        })
+        steps(self.verbose)
     }
 
     fn round(&mut self, cuts: &PowerCuts) -> Result<(), PowerCutError> {

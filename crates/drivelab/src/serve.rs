@@ -62,6 +62,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
             None => Cuttable::No,
         },
         slower,
+        record_writes: arguments.record_writes.clone(),
     };
     // Before anything is opened that could have the descriptor's number.
     let starter = Starter::find()?;

@@ -92,7 +92,8 @@ fn cut(
     };
     let target = with_write_cache(stack, configuration.level(Axis::WriteCache));
     let target = format!("model:{target}");
-    let power = FailingPower { seed, flushes: Flushes::Honoured, lost_member: None };
+    let flushes = Flushes::Honoured;
+    let power = FailingPower { seed, flushes, lost_member: None, record_writes: None };
     let mut server = serving.start(ledger, base, &target, Some(power), Stdio::piped())?;
     let said = server.stdout.take().expect("it is piped");
     let pid = Pid::from_child(&server);

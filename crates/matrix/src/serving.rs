@@ -37,7 +37,7 @@ pub struct Serving {
 }
 
 /// Power that is cut when the server is sent SIGUSR1.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FailingPower {
     /// Draws what stays of what the write caches held.
     pub seed: u64,
@@ -45,6 +45,8 @@ pub struct FailingPower {
     pub flushes: Flushes,
     /// The member that an array lacks afterwards.
     pub lost_member: Option<u16>,
+    /// What gets the writes of clients, until the power is cut.
+    pub record_writes: Option<PathBuf>,
 }
 
 impl Serving {

@@ -2,6 +2,7 @@
 
 use host::HostError;
 use matrix::MatrixError;
+use target::write_log::WriteLogError;
 
 /// Why rounds cannot be had, or ended.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +30,20 @@ pub enum PowerCutError {
     /// An array that cannot do without a member, or no array.
     #[error("{0}")]
     NoMember(String),
+    /// A log of writes that cannot be made or read.
+    #[error("{path}: {source}")]
+    Log {
+        /// Where.
+        path: String,
+        /// Why.
+        source: WriteLogError,
+    },
+    /// A log without what a cut is judged by.
+    #[error("{0} has no promise of a program")]
+    NoPromise(String),
+    /// A log of writes that cannot be replayed so: a sentence with the cure.
+    #[error("{0}")]
+    NoReplay(String),
     /// A round cannot be kept in the history.
     #[error(transparent)]
     Unkept(#[from] record::StoreError),

@@ -9,9 +9,12 @@
 //!     at a moment that the seed draws: stop it, cut, kill it      moment
 //!     attach, mount; the check: `lost ID`, `torn ID`, `broken`
 //!     umount, the file system's own check
+//!     a log of what was sent, and of the promises               recording
 //!   Record of a run                                             keep
 //!   -> record::PowerCuts: a round after the other, kept in a run; report::power_cuts shows it
 //! ```
+//!
+//! A log is replayed without a server, and the power is cut at many places of it: replay.
 //!
 //! A workload is any program, called with `run DIR` and `check DIR`; `cases` has those that are
 //! built in. The protocol is in docs/reference/power-cut.md.
@@ -23,6 +26,8 @@ mod keep;
 mod moment;
 mod order;
 mod protocol;
+mod recording;
+pub mod replay;
 mod round;
 mod tree;
 mod workload;

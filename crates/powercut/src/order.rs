@@ -30,6 +30,9 @@ pub struct PowerCutOrder {
     pub seed: u64,
     /// The power goes so long after the first promise at latest.
     pub within: Duration,
+    /// A file that gets what the program's file system sent, and the promises; then the power goes
+    /// at the end of the time.
+    pub record_writes: Option<PathBuf>,
     /// A workload that promises nothing for so long, or a check that takes longer, has failed.
     pub patience: Duration,
 }

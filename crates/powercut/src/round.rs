@@ -5,6 +5,7 @@ use crate::{
     moment::{Moment, draw},
     order::{Phase, Place, PowerCutOrder},
     protocol::{self, Answer},
+    recording::Recording,
     tree,
     workload::{Heard, Workload},
 };
@@ -55,6 +56,9 @@ pub fn check(order: &PowerCutOrder, caller: &Caller) -> Result<(), PowerCutError
         return Err(PowerCutError::Raw(order.program.name.clone()));
     }
     caller.check_place()?;
+    if let Some(path) = &order.record_writes {
+        Recording::check(path)?;
+    }
     if let Some(member) = order.lost_member {
         target::serve::without(&order.stack, member)
             .map_err(|error| PowerCutError::NoMember(error.to_string()))?;
@@ -103,12 +107,7 @@ fn all_rounds(
     let mut ledger = Ledger::create(&directory, &said, &Roots::default(), audience.step())?;
     tree::adopt();
     let whole = ledger.mark();
-    let (parent, name) = caller.place.parent().zip(caller.place.file_name()).expect("a path");
-    ledger.new_directory(&Directory::open_canonical(parent)?, name)?;
-    // A database's server is not root: it may pass, and neither list nor write.
-    fs::set_permissions(&caller.place, Permissions::from_mode(0o711)).map_err(|error| {
-        MatrixError::Process(format!("{} cannot be opened: {error}", caller.place.display()))
-    })?;
+    make_place(&mut ledger, caller)?;
     while let Some(round) = cuts.next() {
         let mark = ledger.mark();
         let mut rig = Rig { order, caller, stop, round, children: Vec::new(), workload: None };
@@ -126,22 +125,35 @@ fn all_rounds(
     Ok(rig::put_back(&mut ledger, whole, &mut Vec::new())?)
 }
 
+/// The directory in which devices are mounted.
+pub(crate) fn make_place(ledger: &mut Ledger, caller: &Caller) -> Result<(), PowerCutError> {
+    let (parent, name) = caller.place.parent().zip(caller.place.file_name()).expect("a path");
+    ledger.new_directory(&Directory::open_canonical(parent)?, name)?;
+    // A database's server is not root: it may pass, and neither list nor write.
+    fs::set_permissions(&caller.place, Permissions::from_mode(0o711)).map_err(|error| {
+        MatrixError::Process(format!("{} cannot be opened: {error}", caller.place.display()))
+    })?;
+    Ok(())
+}
+
 /// What came of a program's work.
 struct Worked {
     cut_after: Duration,
     promised: Vec<String>,
+    /// How long the log was when each was heard, where there is one.
+    log_bytes: Vec<u64>,
     /// Sectors that the cut changed; an error where the drives did not come back.
     lost: Result<u64, PowerCutError>,
 }
 
 /// What is there during a round.
-struct Rig<'a> {
-    order: &'a PowerCutOrder,
-    caller: &'a Caller,
-    stop: &'a AtomicBool,
-    round: u32,
-    children: Vec<Child>,
-    workload: Option<Workload>,
+pub(crate) struct Rig<'a> {
+    pub order: &'a PowerCutOrder,
+    pub caller: &'a Caller,
+    pub stop: &'a AtomicBool,
+    pub round: u32,
+    pub children: Vec<Child>,
+    pub workload: Option<Workload>,
 }
 
 impl Rig<'_> {
@@ -151,7 +163,11 @@ impl Rig<'_> {
         let seed = split_mix(&mut drawn);
         let target = format!("model:{}", order.stack);
         let serving = &self.caller.serving;
-        let power = FailingPower { seed, flushes: order.flushes, lost_member: order.lost_member };
+        let log = order.record_writes.as_deref();
+        let log = log.map(|path| Recording::begin(ledger, path)).transpose()?;
+        let (flushes, lost_member) = (order.flushes, order.lost_member);
+        let record_writes = log.as_ref().map(|log| log.path().to_owned());
+        let power = FailingPower { seed, flushes, lost_member, record_writes };
         let mut server = serving.start(ledger, base, &target, Some(power), Stdio::piped())?;
         let said = server.stdout.take().expect("it is piped");
         let power = Pid::from_child(&server);
@@ -161,9 +177,11 @@ impl Rig<'_> {
             true => Place::Served { uri: rig::uri(base), directory: base.to_owned() },
             false => self.file_system(ledger)?,
         };
-        let moment = draw(order.seed, self.round, order.within);
-        let Worked { cut_after, mut promised, lost } =
-            self.work(ledger, &place, moment, (power, said))?;
+        let Worked { cut_after, mut promised, log_bytes, lost } =
+            self.work(ledger, &place, (power, said), log.as_ref())?;
+        if let Some(log) = log {
+            log.finish(&promised, &log_bytes, &self.caller.by.command_line)?;
+        }
         let mut heard = BTreeSet::new();
         promised.retain(|id| heard.insert(id.clone()));
         let made = promised.len() as u64;
@@ -243,6 +261,15 @@ impl Rig<'_> {
         })
     }
 
+    /// When the power goes: drawn, or at the end of a recording.
+    fn moment(&self) -> Moment {
+        let PowerCutOrder { seed, within, .. } = *self.order;
+        match self.order.record_writes {
+            Some(_) => Moment::After(within),
+            None => draw(seed, self.round, within),
+        }
+    }
+
     /// Lets the program work until the moment has come, stops it where it is, and cuts the power
     /// of the server that is named and says so. In a flush the power goes first: what the program
     /// promises after that, on a machine that would be off, is not counted.
@@ -250,13 +277,13 @@ impl Rig<'_> {
         &mut self,
         ledger: &mut Ledger,
         place: &Place,
-        moment: Moment,
         (power, said): (Pid, ChildStdout),
+        log: Option<&Recording>,
     ) -> Result<Worked, PowerCutError> {
-        let program = &self.order.program;
+        let (program, moment) = (&self.order.program, self.moment());
         let workload = Workload::start(ledger, program, Phase::Run, place, String::new())?;
         let workload = self.workload.insert(workload);
-        let mut promised: Vec<String> = Vec::new();
+        let (mut promised, mut log_bytes) = (Vec::<String>::new(), Vec::new());
         let mut first = None;
         let mut deadline = Instant::now() + self.order.patience;
         let mut said = Some(said);
@@ -268,6 +295,7 @@ impl Rig<'_> {
                 Heard::Line(heard, line) => {
                     let Some(id) = protocol::acknowledged(&line) else { continue };
                     promised.push(id.to_owned());
+                    log_bytes.extend(log.map(Recording::bytes));
                     if first.is_none() {
                         first = Some(heard);
                         deadline = heard
@@ -311,7 +339,8 @@ impl Rig<'_> {
                 lost.expect("it was heard of")
             }
         };
-        Ok(Worked { cut_after: cut_at.duration_since(first.unwrap_or(cut_at)), promised, lost })
+        let cut_after = cut_at.duration_since(first.unwrap_or(cut_at));
+        Ok(Worked { cut_after, promised, log_bytes, lost })
     }
 
     /// A program that has done all it wanted may end; one that fails may not. When it did.
@@ -333,7 +362,7 @@ impl Rig<'_> {
     }
 
     /// Asks the program which promises are not kept.
-    fn ask(
+    pub fn ask(
         &mut self,
         ledger: &mut Ledger,
         place: &Place,
@@ -414,7 +443,7 @@ impl Rig<'_> {
     }
 
     /// Whatever it is doing; promises of it that were not heard yet.
-    fn end_workload(&mut self) -> Vec<String> {
+    pub fn end_workload(&mut self) -> Vec<String> {
         self.workload.take().map(Workload::kill).unwrap_or_default()
     }
 }
@@ -434,7 +463,7 @@ fn signal(ledger: &mut Ledger, power: Pid, signal: Signal) -> Result<(), PowerCu
 }
 
 /// What the file system's own check says, once it is not mounted any more.
-fn file_system(ledger: &mut Ledger, order: &PowerCutOrder, device: &Path) -> FileSystemState {
+pub fn file_system(ledger: &mut Ledger, order: &PowerCutOrder, device: &Path) -> FileSystemState {
     let Some(checker) = rig::checker(&order.configuration, device) else {
         return FileSystemState::None;
     };

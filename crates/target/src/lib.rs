@@ -25,6 +25,7 @@ mod path;
 #[cfg(test)]
 mod progress;
 mod propose;
+pub mod replayed;
 pub mod search;
 pub mod serve;
 mod shared;
@@ -32,6 +33,7 @@ pub mod stack;
 mod text;
 mod tree;
 pub mod volume;
+pub mod write_log;
 
 pub use absent::did_you_mean;
 pub use lab::target::TargetError;

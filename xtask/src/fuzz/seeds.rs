@@ -34,6 +34,7 @@ fn of(root: &Path, target: &str) -> Result<Vec<Vec<u8>>> {
         "kernel" => texts(KERNEL),
         "signature" => signatures(),
         "nbd_session" => sessions(),
+        "write_log" => vec![read(&root.join("crates/target/tests/corpus/write.log"))?],
         "flash_image" => images(),
         // One byte for the volume, one for the place, then what is put over it.
         _ => (0..4).map(|number| vec![number % 2, number, 0x80, 0, 1, 0xff]).collect(),

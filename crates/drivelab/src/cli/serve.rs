@@ -161,6 +161,14 @@ pub struct ServeArguments {
     #[arg(long, value_name = "ADDRESS", requires = "power_cut", hide_short_help = true)]
     pub control: Option<OsString>,
 
+    /// For tests, with --power-cut: write to FILE what clients change, until the power is cut
+    ///
+    /// Every write with its bytes, every discard and every flush, in an order in which the drives
+    /// may have done so. FILE must not exist. `power-cut --record-writes` adds the promises of a
+    /// program, and `power-cut --replay` cuts at every place of it.
+    #[arg(long, value_name = "FILE", requires = "power_cut", hide_short_help = true)]
+    pub record_writes: Option<PathBuf>,
+
     /// Of models: let their time pass N times slower
     ///
     /// Every answer takes N times as long, so that what client, kernel and this machine add is a

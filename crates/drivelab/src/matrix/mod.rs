@@ -93,13 +93,15 @@ pub fn caller() -> Result<Caller> {
 /// What another process of drivelab is told, to serve a target.
 fn serving_words(target: &str, address: &str, power: Option<FailingPower>) -> Vec<String> {
     let mut words = ["serve", target, "--nbd", address, "--quiet"].map(str::to_owned).to_vec();
-    if let Some(FailingPower { seed, flushes, lost_member }) = power {
+    if let Some(FailingPower { seed, flushes, lost_member, record_writes }) = power {
         // What the cut took is told as an event.
         words.extend(["--json".to_owned(), format!("--power-cut={seed}")]);
         if flushes != Flushes::Honoured {
             words.push(format!("--flushes={}", flushes.name()));
         }
         words.extend(lost_member.map(|member| format!("--lose-member={member}")));
+        let path = record_writes.iter().filter_map(|path| path.to_str());
+        words.extend(path.map(|path| format!("--record-writes={path}")));
     }
     words
 }

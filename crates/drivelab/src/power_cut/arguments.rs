@@ -6,9 +6,17 @@ use block::{names::did_you_mean, parse_bytes};
 use clap::{Args, ValueEnum};
 use lab::duration::parse_seconds;
 use matrix::{Axes, Axis, Configuration};
-use powercut::{PowerCutError, PowerCutOrder, Program, cases};
-use std::{ffi::OsString, ops::RangeInclusive, path::PathBuf, time::Duration};
-use target::{TargetText, serve::Flushes};
+use powercut::{
+    PowerCutError, PowerCutOrder, Program, cases,
+    replay::{Place, Places, ReplayOrder},
+};
+use std::{
+    ffi::OsString,
+    ops::RangeInclusive,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+use target::{TargetText, serve::Flushes, write_log::Survey};
 
 /// What `power-cut --help` opens with.
 pub const ABOUT: &str = "\
@@ -37,6 +45,9 @@ Examples:
   drivelab power-cut hdd-7200-cmr --fs raw -- ./virtual-machine.sh
   drivelab power-cut hdd-7200-cmr --matrix --fs ext4,xfs --set synchronous=full,off
   drivelab power-cut --resume last                      after Ctrl-C or a crash
+  drivelab power-cut hdd-7200-cmr --within 5s --record-writes sqlite.log
+  drivelab power-cut hdd-7200-cmr --replay sqlite.log   cut after every flush
+  drivelab power-cut hdd-7200-cmr/flash --replay sqlite.log --cuts 10000
 
 A program of yours is called with `run DIR` and prints a line `ack ID` when it
 has promised something; then with `check DIR`, the promised IDs on stdin, and
@@ -48,8 +59,10 @@ Exit codes: 0 every promise was kept, 1 one was broken, 2 could not run, 130
 interrupted.";
 
 /// What is ordered already where a run goes on.
-const ORDERED: [&str; 18] = [
+const ORDERED: [&str; 20] = [
     "matrix",
+    "record_writes",
+    "replay",
     "lose_member",
     "stack",
     "command",
@@ -67,6 +80,25 @@ const ORDERED: [&str; 18] = [
     "within",
     "patience",
     "label",
+];
+
+/// What a log of writes says by itself.
+const RECORDED: [&str; 15] = [
+    "matrix",
+    "record_writes",
+    "command",
+    "case",
+    "set",
+    "rounds",
+    "round",
+    "fs",
+    "size",
+    "mount",
+    "mkfs",
+    "kernel_flush",
+    "within",
+    "label",
+    "store",
 ];
 
 /// `drivelab power-cut`.
@@ -151,6 +183,25 @@ pub struct PowerCutArguments {
     #[arg(long, value_name = "RUN", conflicts_with_all = ORDERED)]
     pub resume: Option<OsString>,
 
+    /// One round, at whose end FILE, which must not exist, has every write, discard and flush that
+    /// the drives got, and every promise: for --replay
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["matrix", "rounds", "round"])]
+    pub record_writes: Option<PathBuf>,
+
+    /// Replay the log FILE on STACK in virtual time, and cut after every flush and at drawn places
+    /// between; file system and program are those of the log
+    #[arg(long, value_name = "FILE", conflicts_with_all = RECORDED)]
+    pub replay: Option<PathBuf>,
+
+    /// Of --replay: how many cuts are drawn beside those after flushes; all: after every operation,
+    /// and none is drawn
+    #[arg(long, value_name = "N|all", requires = "replay", default_value = "100")]
+    pub cuts: Places,
+
+    /// Of --replay: this cut alone, as an earlier call named it
+    #[arg(long, value_name = "OPERATION:DRAW", requires = "replay", conflicts_with = "cuts")]
+    pub cut: Option<Place>,
+
     /// Write the record to FILE; `-` is stdout, with nothing else there
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -186,6 +237,7 @@ impl PowerCutArguments {
             bytes: self.size,
             program: self.program()?,
             seed: self.seed,
+            record_writes: self.record_writes.clone(),
             within: Duration::from_secs_f64(self.within),
             patience: Duration::from_secs_f64(self.patience),
         })
@@ -193,7 +245,22 @@ impl PowerCutArguments {
 
     /// Numbers of the rounds.
     pub fn rounds(&self) -> RangeInclusive<u32> {
-        self.round.map_or(1..=self.rounds, |round| round..=round)
+        let rounds = if self.record_writes.is_some() { 1 } else { self.rounds };
+        self.round.map_or(1..=rounds, |round| round..=round)
+    }
+
+    /// What is replayed, of a log that was recorded with the options of `recorded`.
+    pub fn to_replay(&self, recorded: &Self, log: &Path, survey: Survey) -> Result<ReplayOrder> {
+        let (stack, seed) = (self.stack.clone(), self.seed);
+        let (flushes, lose_member) = (self.flushes, self.lose_member);
+        let now =
+            Self { stack, seed, flushes, lose_member, record_writes: None, ..recorded.clone() };
+        Ok(ReplayOrder {
+            order: now.to_order()?,
+            log: log.to_owned(),
+            survey,
+            places: self.cut.map_or(self.cuts, Places::One),
+        })
     }
 
     /// A word without a scheme is a stack.

@@ -66,4 +66,5 @@ mod walks;
 mod web;
 mod web_reader;
 mod workbook;
+mod write_orders;
 mod writes;

@@ -159,6 +159,7 @@ fn wishes(destroy: &Path) -> Wishes {
     Wishes {
         sharing: Sharing::ReadWrite,
         consent: Consent::typed([destroy.display().to_string()]),
+        record_writes: None,
         volatile_cache: None,
         power: Cuttable::No,
         slower: std::num::NonZeroU32::MIN,

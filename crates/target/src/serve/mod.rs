@@ -19,15 +19,20 @@ use crate::{
     pace::Slowed,
     stack::{Opened, Power, Purpose, Stack, open_for},
     volume::{HeldDrive, ManagedVolume, Use},
+    write_log::{Head, Recorded, WriteLogError, Writer},
 };
-use block::{Discarded, Drive, Engine, IoError, Wrapper};
+use block::{Discarded, Drive, Engine, Geometry, IoError, Wrapper};
 use engine::Clock;
 use flash::{Answered, ScrubReport, Scrubbing};
 use host::{Consent, Permit};
 use lab::target::TargetError;
 use model::VolatileCache;
 pub use model::{Flushes, Loss};
-use std::{fs::File, num::NonZeroU32, path::Path};
+use std::{
+    fs::File,
+    num::NonZeroU32,
+    path::{Path, PathBuf},
+};
 
 /// Requests that may be outstanding at a real drive: what a client of one connection may have under
 /// way, and as many again for others.
@@ -47,6 +52,8 @@ pub struct Wishes {
     pub volatile_cache: Option<u64>,
     /// Whether [`power_cycle`] may be called.
     pub power: Cuttable,
+    /// Of a model: a file that gets what clients change, until the power is cut.
+    pub record_writes: Option<PathBuf>,
     /// How many times slower the time of modelled drives passes; of others nothing.
     pub slower: NonZeroU32,
 }
@@ -114,7 +121,7 @@ pub enum ServedEngine {
     /// A managed volume.
     Managed(Box<ManagedVolume>),
     /// Modelled drives, perhaps with a managed volume on them.
-    Modelled(Box<Slowed<Opened>>),
+    Modelled(Box<Slowed<Recorded<Opened>>>),
 }
 
 impl ServedEngine {
@@ -122,7 +129,7 @@ impl ServedEngine {
     pub fn volume(&self) -> Option<&flash::Volume> {
         match self {
             Self::Managed(managed) => Some(managed.volume()),
-            Self::Modelled(opened) => opened.inner.managed(),
+            Self::Modelled(opened) => opened.inner.inner.managed(),
             Self::Plain(_) => None,
         }
     }
@@ -143,7 +150,7 @@ impl ServedEngine {
     /// How many sectors of modelled drives a power cut could take now.
     pub fn sectors_at_risk(&self) -> u64 {
         match self {
-            Self::Modelled(opened) => opened.inner.sectors_at_risk(),
+            Self::Modelled(opened) => opened.inner.inner.sectors_at_risk(),
             Self::Plain(_) | Self::Managed(_) => 0,
         }
     }
@@ -248,6 +255,12 @@ pub fn serve(text: &TargetText, wishes: &Wishes, clock: Clock) -> Result<Served,
             "--power-cut is for modelled drives: name model:STACK; elsewhere --volatile-cache makes killing the server a power cut",
         ));
     }
+    if wishes.record_writes.is_some() && !matches!(text, TargetText::Model(_)) {
+        return Err(TargetError::refused(
+            "only what is written to modelled drives is recorded, to be replayed on them: name \
+             model:STACK",
+        ));
+    }
     match text {
         TargetText::Null => Err(TargetError::refused(
             "`null:` keeps no bytes, so there is nothing to serve: name a file or a block device",
@@ -257,7 +270,8 @@ pub fn serve(text: &TargetText, wishes: &Wishes, clock: Clock) -> Result<Served,
                 Cuttable::Yes(flushes) => Power::MayGo(flushes),
                 Cuttable::No => Power::Steady,
             };
-            model(stack, power, Pace::slower(clock, wishes.slower))
+            let log = wishes.record_writes.as_deref();
+            model(stack, power, Pace::slower(clock, wishes.slower), log)
         }
         TargetText::Flash(path) => managed(path, wishes, clock),
         TargetText::Memory(text) => memory(text, clock),
@@ -284,10 +298,11 @@ pub fn power_cycle(
         panic!("{text:?} is not modelled")
     };
     let pace = opened.pace();
-    let (media, loss) = opened.inner.power_cut(seed);
+    let (media, loss) = opened.inner.inner.power_cut(seed);
     let back = lost_member.map(|member| without(stack, member)).transpose()?;
     let back = back.as_ref().unwrap_or(stack);
-    Ok((model(back, Power::Back(media), pace)?.engine, loss))
+    // A recording ends with the power.
+    Ok((model(back, Power::Back(media), pace, None)?.engine, loss))
 }
 
 /// The stack whose array lacks this member.
@@ -321,7 +336,13 @@ fn managed(path: &Path, wishes: &Wishes, clock: Clock) -> Result<Served, TargetE
 }
 
 /// Modelled drives that answer when real ones would, and keep in memory what is written to them.
-fn model(stack: &Stack, power: Power, pace: Pace) -> Result<Served, TargetError> {
+/// What is changed on them is written to `log`.
+fn model(
+    stack: &Stack,
+    power: Power,
+    pace: Pace,
+    log: Option<&Path>,
+) -> Result<Served, TargetError> {
     let fault = match power {
         Power::MayGo(flushes) => flushes.fault(),
         Power::Steady | Power::Back(_) => None,
@@ -336,9 +357,20 @@ fn model(stack: &Stack, power: Power, pace: Pace) -> Result<Served, TargetError>
         true => WriteCache::None,
         false => WriteCache::Volatile,
     };
-    let engine = ServedEngine::Modelled(Box::new(Slowed::new(opened, pace)));
+    let log = log.map(|path| writer(&opened.contract(), path)).transpose()?;
+    let engine = Recorded::new(opened, log);
+    let engine = ServedEngine::Modelled(Box::new(Slowed::new(engine, pace)));
     let description = format!("model:{stack}{planted}, gone when this process ends");
     Ok(Served { discarded, write_cache, ..kept(engine, description) })
+}
+
+/// A new log of writes; nothing is replaced.
+fn writer(geometry: &Geometry, path: &Path) -> Result<Writer, TargetError> {
+    let head =
+        Head { device_bytes: geometry.capacity_bytes, block_bytes: geometry.block_bytes.max(1) };
+    let file = File::options().append(true).create_new(true).open(path);
+    let writer = file.map_err(WriteLogError::Io).and_then(|file| Writer::new(file, head));
+    writer.map_err(|error| TargetError::refused(format!("{}: {error}", path.display())))
 }
 
 fn memory(text: &MemoryText, clock: Clock) -> Result<Served, TargetError> {

@@ -22,9 +22,9 @@ pub enum Power {
     Back(Vec<Media>),
 }
 
-/// The drives; clones are the same ones.
+/// The drives, and how many they are; clones are the same ones.
 #[derive(Clone)]
-pub(super) struct Bench(Rc<RefCell<Rig<Members>>>);
+pub(super) struct Bench(Rc<RefCell<Rig<Members>>>, u16);
 
 impl Bench {
     /// With new media, or those that a power cut left.
@@ -37,7 +37,8 @@ impl Bench {
                 .collect(),
             Power::Back(media) => media,
         };
-        Self(Rc::new(RefCell::new(Rig::new(drives, media))))
+        let count = media.len() as u16;
+        Self(Rc::new(RefCell::new(Rig::new(drives, media))), count)
     }
 
     /// How many sectors a power cut could take now.
@@ -53,11 +54,29 @@ impl Bench {
     /// While there is a stack above.
     pub fn power_cut(self, now: Instant, seed: u64) -> (Vec<Media>, Loss) {
         let mut rig = Rc::into_inner(self.0).expect("the stack above is gone").into_inner();
-        let mut rng = Rng::new(seed, 0x6375_7473);
-        let mut choose = |choices: usize| rng.below(choices as u64) as usize;
-        let loss = rig.power_cut_with(now, Grain::Write, &mut choose);
+        let loss = rig.power_cut_with(now, Grain::Write, &mut choices(seed));
         (rig.into_parts().0, loss)
     }
+
+    /// What [`power_cut`](Self::power_cut) would leave now, and lose; nothing happens to the
+    /// drives.
+    pub fn left_by_cut(&self, seed: u64) -> (Vec<Media>, Loss) {
+        let rig = self.0.borrow();
+        let mut choose = choices(seed);
+        let mut lost = Loss::default();
+        let left = (0..self.1).map(|number| {
+            let mut medium = rig.media(Drive(number)).clone();
+            lost = lost.and(medium.power_cut_with(Grain::Write, &mut choose));
+            medium
+        });
+        (left.collect(), lost)
+    }
+}
+
+/// What of each write is there after a power cut.
+fn choices(seed: u64) -> impl FnMut(usize) -> usize {
+    let mut rng = Rng::new(seed, 0x6375_7473);
+    move |choices| rng.below(choices as u64) as usize
 }
 
 impl Machine for Bench {

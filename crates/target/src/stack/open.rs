@@ -40,6 +40,20 @@ pub enum Purpose {
     /// To be served: answers come when the drives would give them, at this pace, and bytes are
     /// kept in memory.
     Served(Pace, Power),
+    /// To have a log of writes replayed: in virtual time, and bytes are kept in memory.
+    Replayed(Power),
+}
+
+impl Purpose {
+    /// Whether bytes are kept.
+    fn keeps_bytes(&self) -> bool {
+        !matches!(self, Self::Measured)
+    }
+
+    /// Whether it is what a power cut left.
+    fn is_back(&self) -> bool {
+        matches!(self, Self::Served(_, Power::Back(_)) | Self::Replayed(Power::Back(_)))
+    }
 }
 
 /// A stack, ready to be asked. It is an engine itself, and remembers in one number what completed.
@@ -64,7 +78,7 @@ pub struct Opened {
 enum Reach {
     /// Measured: they are asked how their caches stand.
     Measured(Drives),
-    /// Served, on their media: their power can be cut.
+    /// Served or replayed, on their media: their power can be cut.
     Served(Bench),
 }
 
@@ -176,6 +190,16 @@ impl Opened {
         bench.power_cut(now, seed)
     }
 
+    /// What the media of a replayed stack's drives would hold if its power went now, as `seed`
+    /// draws it, and what would be lost. The stack goes on.
+    ///
+    /// # Panics
+    /// Of a stack that is measured.
+    pub fn left_by_cut(&self, seed: u64) -> (Vec<Media>, Loss) {
+        let Reach::Served(bench) = &self.reach else { panic!("only a served stack has media") };
+        bench.left_by_cut(seed)
+    }
+
     /// How the fast caches of measured drives stand, those of one kind together.
     pub fn fast_caches(&self) -> Vec<FastCache> {
         let mut all: Vec<FastCache> = Vec::new();
@@ -225,7 +249,7 @@ pub fn open_for(
     seed: u64,
 ) -> Result<Opened, BadStack> {
     let resolved = resolve(stack, catalog, seed)?;
-    if let (Some(files), Purpose::Served(..)) = (&resolved.files, &purpose) {
+    if let (Some(files), true) = (&resolved.files, purpose.keeps_bytes()) {
         return Err(BadStack::Text(format!(
             "`{}` only times and keeps no bytes: leave it out, and make a file system on what is served",
             files.text
@@ -233,7 +257,7 @@ pub fn open_for(
     }
     let mut layers = drive_layers(stack, &resolved);
     let traffic = Traffic::default();
-    let was_there = matches!(purpose, Purpose::Served(_, Power::Back(_)));
+    let was_there = purpose.is_back();
     let (engine, reach) = drives_and_port(&resolved, purpose, traffic.clone(), &mut layers)?;
     let engine = match &resolved.array {
         Some(array) => with_array(engine, array, &resolved, &mut layers)?,
@@ -314,7 +338,7 @@ fn drives_and_port(
         let machine = drive.entry.build(&drive.settings, QUEUE_DEPTH);
         let machine = machine?;
         let mut attached = drive.entry.attached(&*machine, &drive.settings);
-        if let Purpose::Served(..) = purpose {
+        if purpose.keeps_bytes() {
             attached.geometry.data = Data::Stored;
         }
         attachments.push(attached);
@@ -326,7 +350,7 @@ fn drives_and_port(
         None => QUEUE_DEPTH + 1,
     };
     let port = Port::new(resolved.port.port(serial_ns), &attachments, depth);
-    let is_served = matches!(purpose, Purpose::Served(..));
+    let is_served = purpose.keeps_bytes();
     let mut flash = None;
     if let Some(layer) = &resolved.beside {
         let (machine, attached) = layer.machine()?;
@@ -351,12 +375,16 @@ fn drives_and_port(
             let engine = Box::new(Stack::new(port, Sim::new(drives.clone())));
             return Ok((engine, Reach::Measured(drives)));
         }
-        Purpose::Served(pace, power) => (pace, power),
+        Purpose::Served(pace, power) => (Some(pace), power),
+        Purpose::Replayed(power) => (None, power),
     };
     let all: Vec<_> = resolved.all_drives().zip(&attachments).collect();
     let bench = Bench::new(drives, power, &all);
-    let paced = Paced::new(bench.clone(), pace);
-    Ok((Box::new(Stack::new(port, paced)), Reach::Served(bench)))
+    let engine: Box<dyn Engine> = match pace {
+        Some(pace) => Box::new(Stack::new(port, Paced::new(bench.clone(), pace))),
+        None => Box::new(Stack::new(port, Sim::new(bench.clone()))),
+    };
+    Ok((engine, Reach::Served(bench)))
 }
 
 /// How many requests a member must take so that the array above takes [`QUEUE_DEPTH`].

@@ -1,0 +1,109 @@
+//! `drivelab power-cut --record-writes` and `--replay`: what a database's file system sent, cut at
+//! many places of it.
+
+use crate::common;
+
+use common::{Bench, Outcome, assert_one_sentence};
+use serde_json::Value;
+use std::fs;
+
+const STACK: &str = "sata-tlc:capacity=6G";
+const LOG: &str = "sqlite.log";
+
+fn power_cut(bench: &Bench, stack: &str, words: &[&str]) -> Outcome {
+    let call = bench.drivelab(["power-cut", stack]).and(words);
+    call.variable("TMPDIR", bench.path("area").to_str().expect("text")).done()
+}
+
+fn record(bench: &Bench, words: &[&str]) -> String {
+    let log = bench.path(LOG).to_str().expect("text").to_owned();
+    let words = [&["--size", "64M", "--within", "60ms", "--record-writes", &log], words].concat();
+    let done = power_cut(bench, STACK, &words);
+    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+    let last = done.stdout.lines().last().expect("a line");
+    assert!(last.starts_with(&log) && last.contains(" flushes, "), "{last}");
+    log
+}
+
+fn replayed(bench: &Bench, stack: &str, words: &[&str]) -> (Option<i32>, Value) {
+    let done = power_cut(bench, stack, &[words, &["--json", "-"]].concat());
+    let found = serde_json::from_str(&done.stdout);
+    (done.code, found.unwrap_or_else(|error| panic!("{error}: {}{}", done.stdout, done.stderr)))
+}
+
+/// A round finds one of millions of moments, and the same one never again. A log has them all.
+#[test]
+fn every_flush_of_a_database_is_a_place_to_cut_and_a_drive_that_lies_is_found_there() {
+    need_power_cuts!();
+    let bench = Bench::new();
+    let log = record(&bench, &[]);
+    let (code, sound) = replayed(&bench, STACK, &["--replay", &log, "--cuts", "5"]);
+    assert_eq!((code, &sound["cuts_broken"]), (Some(0), &0.into()), "{sound:#}");
+    let cuts = sound["cuts"].as_u64().expect("a number");
+    let idle = sound["cuts_idle"].as_u64().expect("a number");
+    assert!(5 < cuts && cuts <= 5 + sound["flushes_recorded"].as_u64().expect("a number"));
+    assert!(idle >= cuts - 5, "behind a flush nothing is at risk: {sound:#}");
+    assert!(sound["promises"]["made"].as_u64() >= Some(cuts), "{sound:#}");
+    // On a managed volume, and again.
+    let flash = format!("{STACK}/flash");
+    let words = ["--replay", &log, "--cuts", "3"];
+    let (code, found) = replayed(&bench, &flash, &words);
+    assert_eq!((code, &found["cuts_broken"]), (Some(0), &0.into()), "{found:#}");
+    // A drive that lies, and the same cut of it again.
+    let lying = ["--replay", &log, "--cuts", "0", "--flushes", "ignored"];
+    let (code, found) = replayed(&bench, STACK, &lying);
+    assert_eq!((code, &found["flushes"]), (Some(1), &"ignored".into()), "{found:#}");
+    let first = &found["broken"][0];
+    let place = first["cut"].as_str().expect("a place");
+    let one = ["--replay", &log, "--flushes", "ignored", "--cut", place];
+    let (code, again) = replayed(&bench, STACK, &one);
+    assert_eq!((code, &again["broken"][0], &again["cuts"]), (Some(1), first, &1.into()));
+    let said = power_cut(&bench, STACK, &one).stdout;
+    assert!(said.contains("that ignores flushes (planted)"), "{said}");
+    let (_, again) = said.split_once("to cut at the first of them again:\n  ").expect("a cure");
+    assert!(again.ends_with(&format!(" --flushes ignored --cut {place}\n")), "{again}");
+    assert!(said.lines().take(4).all(|line| line.len() <= 110), "{said}");
+    assert!(!bench.path("area").join("memory").exists());
+}
+
+/// `barrier=0`, an unsafe cache of a virtual machine: the drive is honest, and is never asked.
+#[test]
+fn a_kernel_that_does_not_flush_is_found_in_its_log() {
+    need_power_cuts!();
+    let bench = Bench::new();
+    let log = record_unflushed(&bench);
+    let (code, found) = replayed(&bench, STACK, &["--replay", &log, "--cuts", "12"]);
+    assert_eq!(code, Some(1), "{found:#}");
+    assert_eq!(found["configuration"], "fs=ext4, kernel-flush=off", "{found:#}");
+}
+
+/// Its own round may break a promise, too.
+fn record_unflushed(bench: &Bench) -> String {
+    let log = bench.path(LOG).to_str().expect("text").to_owned();
+    let words = ["--size", "64M", "--within", "60ms", "--kernel-flush", "off"];
+    let words = [&words[..], &["--record-writes", &log]].concat();
+    let done = power_cut(bench, STACK, &words);
+    assert!(matches!(done.code, Some(0 | 1)), "{}{}", done.stdout, done.stderr);
+    log
+}
+
+#[test]
+fn a_log_that_cannot_be_made_or_replayed_is_refused_in_a_sentence() {
+    need_power_cuts!();
+    let bench = Bench::new();
+    let path = bench.path(LOG);
+    let log = path.to_str().expect("text");
+    let refused = |words: &[&str], said: &[&str]| {
+        let done = power_cut(&bench, STACK, words);
+        assert_eq!(done.code, Some(2), "{words:?}: {}", done.stdout);
+        assert_one_sentence(&done.stderr, said);
+    };
+    refused(&["--replay", log], &[log, "No such file"]);
+    fs::write(&path, "#!/bin/sh\nwhile :; do echo nothing; done\n").expect("room");
+    refused(&["--replay", log], &[log, "no log of writes", "--record-writes"]);
+    refused(&["--record-writes", log], &[log, "there already"]);
+    refused(&["--replay", log, "--fs", "xfs"], &["--fs", "--replay"]);
+    refused(&["--cut", "1:0"], &["--replay"]);
+    refused(&["--replay", log, "--cut", "first"], &["--cut", "1204:0"]);
+    refused(&["--replay", log, "--cuts", "some"], &["--cuts", "`all`"]);
+}

@@ -1,0 +1,88 @@
+//! An engine whose changes are written down.
+
+use super::{Operation, Writer};
+use block::{Command, Completion, Durability, Payload, Request, Wrapper};
+use std::collections::BTreeMap;
+
+/// An engine, and the log of what it was asked for.
+pub struct Recorded<E> {
+    /// The engine.
+    pub inner: E,
+    log: Option<Log>,
+}
+
+struct Log {
+    writer: Writer,
+    /// What is under way, by tag.
+    pending: BTreeMap<u64, Operation>,
+}
+
+impl<E> Recorded<E> {
+    /// Around an engine; without a log nothing is written.
+    pub fn new(inner: E, writer: Option<Writer>) -> Self {
+        Self { inner, log: writer.map(|writer| Log { writer, pending: BTreeMap::new() }) }
+    }
+}
+
+impl Log {
+    /// Writes are kept when they are answered, a flush when it is sent.
+    fn on_submit(&mut self, request: &Request) -> Result<(), ()> {
+        let operation = match request.command {
+            Command::Read { .. } => return Ok(()),
+            Command::Write { at, durability, .. } => Operation::Write {
+                offset: at.offset,
+                bytes: u64::from(at.bytes),
+                is_fua: durability == Durability::Fua,
+            },
+            Command::Discard { offset, len } => Operation::Discard { offset, bytes: len },
+            Command::Flush => Operation::Flush,
+        };
+        let twice = self.pending.insert(request.tag.0, operation);
+        assert!(twice.is_none(), "two requests of one tag are under way");
+        if operation == Operation::Flush {
+            self.writer.operation(operation, &[]).map_err(drop)?;
+        }
+        Ok(())
+    }
+
+    fn on_done(&mut self, completion: &Completion) -> Result<(), ()> {
+        let Some(operation) = self.pending.remove(&completion.tag.0) else { return Ok(()) };
+        // What a request leaves that has failed is not known.
+        completion.result.map_err(drop)?;
+        match (operation, &completion.payload) {
+            (Operation::Flush, _) => Ok(()),
+            (Operation::Write { bytes, .. }, Payload::Bytes(buffer)) => {
+                let bytes = &buffer.bytes()[..bytes as usize];
+                self.writer.operation(operation, bytes).map_err(drop)
+            }
+            (Operation::Write { .. }, _) => panic!("a write comes back without its bytes"),
+            (Operation::Discard { .. }, _) => self.writer.operation(operation, &[]).map_err(drop),
+        }
+    }
+}
+
+impl<E: block::Engine> Wrapper for Recorded<E> {
+    type Inner = E;
+
+    fn inner(&self) -> &E {
+        &self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut E {
+        &mut self.inner
+    }
+
+    fn on_submit(&mut self, request: &Request) {
+        if self.log.as_mut().is_some_and(|log| log.on_submit(request).is_err()) {
+            self.log.take().expect("it was there").writer.give_up();
+        }
+    }
+
+    fn on_done(&mut self, done: &mut [Completion]) {
+        for completion in done {
+            if self.log.as_mut().is_some_and(|log| log.on_done(completion).is_err()) {
+                self.log.take().expect("it was there").writer.give_up();
+            }
+        }
+    }
+}
