@@ -115,7 +115,8 @@ fn slower(word: Slower, target: &TargetText, front: &Front) -> Result<NonZeroU32
         (Slower::Auto, TargetText::Model(stack), Front::Network(address)) => {
             ::serve::floor::slower(stack, address, Clock::start()).map_err(in_words)
         }
-        (Slower::Auto, TargetText::Model(_), _) => {
+        #[cfg(feature = "ublk")]
+        (Slower::Auto, TargetText::Model(_), Front::Disk(_)) => {
             bail!("--slower auto measures the way of --nbd: with --ublk name a number")
         }
         _ => {

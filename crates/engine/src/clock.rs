@@ -157,8 +157,8 @@ fn monotonic_ns() -> u64 {
 }
 
 /// How far apart the counters of the processors are, in nanoseconds, where a thread that moves from
-/// one to the other sees time run backwards. Looked at once a process. The kernel's own clock is one
-/// of these counters then, and stands still or jumps with them.
+/// one to the other sees time run backwards. Looked at once a process. The kernel's own clock is
+/// one of these counters then, and stands still or jumps with them.
 pub fn counters_differ_by_ns() -> Option<u64> {
     static APART: OnceLock<Option<u64>> = OnceLock::new();
     *APART.get_or_init(|| {
@@ -326,9 +326,9 @@ mod tests {
         assert!(ppm.abs() < 500.0, "{ppm} ppm");
     }
 
-    /// A virtual machine's processors had counters 3,600 million ticks apart, and its kernel took its
-    /// time from them. A worker that began on one and went on on the other read a time of centuries
-    /// ahead: a run of half a second went on until memory was full.
+    /// A virtual machine's processors had counters 3,600 million ticks apart, and its kernel took
+    /// its time from them. A worker that began on one and went on on the other read a time of
+    /// centuries ahead: a run of half a second went on until memory was full.
     #[test]
     fn a_counter_behind_the_first_one_is_not_centuries_ahead() {
         if counter::is_invariant() {

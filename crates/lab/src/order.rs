@@ -31,8 +31,8 @@ pub struct Order {
     /// As they were read from [`Self::words`].
     pub options: Options,
     /// The options as the record keeps them: `size` and `max-written` in bytes, `grade`, `passes`,
-    /// `max-time` with its unit, `on-error`, `until`, `slower`, `reads-only`, and `set.KEY` of every
-    /// cell.
+    /// `max-time` with its unit, `on-error`, `until`, `slower`, `reads-only`, and `set.KEY` of
+    /// every cell.
     pub words: BTreeMap<String, String>,
     /// Notes in the record.
     pub labels: BTreeMap<String, String>,

@@ -154,9 +154,25 @@ impl fmt::Display for SpanSource {
 pub struct PlanError(pub String);
 
 /// The same with the time for all cells in the drives' time.
-fn in_the_drives_time(options: &Options, slower: NonZeroU32) -> Options {
-    let seconds_max = options.seconds_max.map(|seconds| seconds / f64::from(slower.get()));
+fn in_the_drives_time(options: &Options) -> Options {
+    let times = f64::from(options.slower.map_or(1, NonZeroU32::get));
+    let seconds_max = options.seconds_max.map(|seconds| seconds / times);
     Options { seconds_max, ..options.clone() }
+}
+
+/// Each cell writes no more than its share, where it has one.
+fn share_out(cells: &mut [CellSpec], shares: Vec<Option<u64>>) {
+    for (cell, share) in cells.iter_mut().zip(shares) {
+        cell.written_max = share.or(cell.written_max);
+    }
+}
+
+/// What is said of figures in another time than this machine's.
+fn whose_time(slower: NonZeroU32) -> String {
+    format!(
+        "its drives' time passes {slower} times slower: rates, latencies and seconds are theirs, \
+         the processor time of an operation is this machine's"
+    )
 }
 
 impl Plan {
@@ -167,24 +183,17 @@ impl Plan {
     pub fn new(mut method: Method, options: &Options, offers: &[Offer]) -> Result<Self, PlanError> {
         assert!(!offers.is_empty(), "a plan without a target");
         one_clock(offers)?;
-        let slower = options.slower.unwrap_or(NonZeroU32::MIN);
-        let options = &in_the_drives_time(options, slower);
+        let options = &in_the_drives_time(options);
         options.until.map_or(Ok(()), |_| until::adapt(&mut method))?;
         let span_bytes = span(&method, options, offers)?;
         narrow_places(&mut method.cells, method.span, span_bytes);
         let (mut cells, left_out, mut notes) = sort_out(&method, options, offers, span_bytes)?;
-        notes.splice(..0, method.file.notes.iter().cloned());
-        notes.extend((slower > NonZeroU32::MIN).then(|| {
-            format!(
-                "its drives' time passes {slower} times slower: rates, latencies and seconds are \
-                 theirs, the processor time of an operation is this machine's"
-            )
-        }));
+        notes.splice(..0, method.file.notes.iter().cloned().chain(options.slower.map(whose_time)));
         let grade = options.grade.unwrap_or(method.grade);
         let passes = allowed(passes(&method, options, grade, offers.len()))?;
         let rule = stop_rule(&method, options, grade, cells.len() * offers.len() * passes as usize);
-        let turns = offers.len() as f64 * f64::from(passes.max(1));
         if let Some(total) = options.seconds_max {
+            let turns = offers.len() as f64 * f64::from(passes.max(1));
             shorten(&mut cells, total / turns, rule.seconds_max);
         }
         let (fill, fill_span_bytes) = fill(&method, offers, span_bytes);
@@ -213,8 +222,7 @@ impl Plan {
         // How many rounds there will be nobody knows: the first ones have all they ask for.
         if method.file.rounds.is_none() && written_bytes_max < unbounded_bytes {
             let shares = budget.shares(written_bytes_max);
-            let cells = cells.iter_mut().zip(shares);
-            cells.for_each(|(cell, share)| cell.written_max = share.or(cell.written_max));
+            share_out(&mut cells, shares);
         }
         let mut plan = Self {
             grade,
@@ -236,12 +244,10 @@ impl Plan {
             seed: options.seed,
             on_error: options.on_error.unwrap_or_default(),
             until: options.until,
-            slower,
+            slower: options.slower.unwrap_or(NonZeroU32::MIN),
             method,
         };
-        let (least, most) = forecast::run(&plan, offers.len());
-        let times = f64::from(slower.get());
-        plan.seconds = (least * times, most * times);
+        plan.seconds = forecast::run(&plan, offers.len());
         Ok(plan)
     }
 

@@ -59,8 +59,8 @@ pub struct Permission {
 }
 
 /// Why what is no path is not measured in another time.
-const NOT_SLOWED: &str = "--slower is for a directory, a file or a device whose drives `drivelab \
-    serve model:STACK --slower N` serves: this target has its own time, leave --slower out";
+const NOT_SLOWED: &str = "only the time of a directory, a file or a device is divided, whose \
+    drives are served slowed: this target has its own time";
 
 /// Opens a directory on a file system that the caller mounted, and can mount anew.
 ///

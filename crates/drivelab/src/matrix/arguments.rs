@@ -32,7 +32,7 @@ best configuration - for each class of what a power cut may leave.
 
 TARGET is a block device that --destroy names: everything on it is lost. With `--loop DIR` it is a loop device over a scratch file in \
 that directory, safe to try, which ranks file systems over this host's own and not a device. `model:STACK` is served over NBD and \
-attached, so that real file systems run on a drive that is not here, in real time or --slower; at the end its power is cut once under every \
+attached, so that real file systems run on a drive that is not here, in real time; at the end its power is cut once under every \
 configuration, to see what is left of what was flushed.
 
 Every change on the machine is written down before it is made and put back: at the end, after Ctrl-C, and by `drivelab restore` \

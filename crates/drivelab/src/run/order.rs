@@ -45,8 +45,17 @@ impl RunArguments {
             method.words.insert("purge".to_owned(), "true".to_owned());
         }
         let targets = self.targets.iter().map(|word| TargetText::of_word(word));
+        let targets: Vec<TargetText> = targets.collect::<Result<_, _>>()?;
+        let has_its_own_time = |target: &TargetText| !matches!(target, TargetText::Path(_));
+        if self.slower.is_some() && targets.iter().any(has_its_own_time) {
+            bail!(
+                "--slower is for a device, a directory or a file whose drives `drivelab serve \
+                 model:STACK --slower N` serves; other targets have their own time: leave --slower \
+                 out"
+            );
+        }
         Ok(RunOrder {
-            targets: targets.collect::<Result<_, _>>()?,
+            targets,
             method,
             consent: Consent::typed(&self.destroy),
             purge: if self.purge { Purge::WholeDevices } else { Purge::Nothing },

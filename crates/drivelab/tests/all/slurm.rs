@@ -25,8 +25,8 @@ use tempfile::TempDir;
 const DEADLINE: Duration = Duration::from_secs(300);
 /// Seconds after which a node that does not answer is lost: Slurm's least.
 const NODE_TIMEOUT_S: u32 = 5;
-/// Seconds that a task's credential is good for. A task of a lost node starts again when its old one
-/// has expired: with Slurm's 120 the tests waited two minutes for nothing.
+/// Seconds that a task's credential is good for. A task of a lost node starts again when its old
+/// one has expired: with Slurm's 120 the tests waited two minutes for nothing.
 const CREDENTIAL_S: u32 = 10;
 
 /// The three daemons of a cluster of one node.

@@ -46,7 +46,7 @@ pub(crate) const SECOND_LOOK: f64 = 1.15;
 /// What lasts is looked at for so long.
 const DRAIN_S_LEAST: f64 = 10.0;
 
-/// Shortest and longest time of all passes on all targets, and of the fills.
+/// Shortest and longest time of all passes on all targets, and of the fills, on this machine.
 pub(super) fn run(plan: &Plan, targets: usize) -> (f64, f64) {
     let fill_bytes = plan.fill_bytes() as f64;
     let passes_least = match plan.method.file.rounds {
@@ -59,7 +59,8 @@ pub(super) fn run(plan: &Plan, targets: usize) -> (f64, f64) {
         least += low * f64::from(passes_least);
         most += high * f64::from(plan.passes);
     }
-    (least * targets as f64, most * targets as f64)
+    let times = targets as f64 * f64::from(plan.slower.get());
+    (least * times, most * times)
 }
 
 /// Shortest and longest time of one pass over one cell.

@@ -38,7 +38,8 @@ use crate::{
     method::{CacheState, CellSpec, FileState},
     plan::{Plan, Step},
     target::{
-        Access, Need, Observation, Reset, Target, TargetErrorKind, Time, WorkerEngines, Writes,
+        Access, Need, Observation, Offer, Reset, Target, TargetErrorKind, Time, WorkerEngines,
+        Writes,
     },
     workload::{
         Area, OnError,
@@ -452,7 +453,7 @@ impl<'a> Runner<'a> {
         mut show: impl FnMut(&mut dyn Observer, Live),
     ) -> Result<pass::PassDone, Halt> {
         let Job { target, spec, areas, seed, written_max, errors_max } = job;
-        let offer = self.target(target).offer();
+        let Offer { block_bytes: grain, slower, .. } = self.target(target).offer();
         let order = PassOrder {
             cell: spec,
             areas,
@@ -461,8 +462,8 @@ impl<'a> Runner<'a> {
             errors_max,
             seed,
             tree_seed: self.plan.tree_seed(),
-            grain: offer.block_bytes,
-            slower: offer.slower,
+            grain,
+            slower,
             cpu_clock: self.target(target).cpu_clock(),
         };
         let engines = match &spec.tree {
@@ -519,12 +520,9 @@ impl<'a> Runner<'a> {
         let cell = seen.cell;
         // A model's seconds are not those that the engine's cost was measured in.
         let engine_ns = match offer.time {
-            Time::Wall => {
-                record.calibration.first().map_or(0.0, |cost| cost.ns_per_operation)
-                    / f64::from(offer.slower.get())
-            }
+            Time::Wall => record.calibration.first().map_or(0.0, |cost| cost.ns_per_operation),
             Time::Virtual => 0.0,
-        };
+        } / f64::from(offer.slower.get());
         let flush_cost = self.flush_costs.get(&step.target).copied();
         let scene = |index: usize| traps::Scene {
             flush_cost,

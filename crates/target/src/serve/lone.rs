@@ -1,5 +1,5 @@
-//! How long a modelled target takes to read a block that lies anywhere, with nothing else to do: what
-//! the way to it is measured by.
+//! How long a modelled target takes to read a block that lies anywhere, with nothing else to do:
+//! what the way to it is measured by.
 
 use crate::{
     catalog::Catalog,
