@@ -43,8 +43,8 @@ const BUFFERS_BYTES_MAX: u64 = 256 << 20;
 const FILLED_BYTES_MAX: u64 = 16 << 30;
 /// Operations that are read ahead, so that a slow disk under the trace makes nothing late.
 const AHEAD: usize = 1 << 14;
-/// Operations that are handed over at once: one by one, 40 % of a modelled replay's time went into
-/// two threads that woke each other.
+/// Operations that are handed over at once: one by one, two threads woke each other, and a modelled
+/// replay of a million took 8.3 s in place of 5.7 to 7.4.
 const BATCH: usize = 1 << 10;
 /// Areas are whole multiples of this.
 const AREA_GRAIN: u64 = 1 << 20;
