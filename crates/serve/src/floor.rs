@@ -62,8 +62,8 @@ pub fn measure(address: &Address, clock: Clock) -> Result<u64, StartError> {
     })
 }
 
-/// So many times slower the drives' time passes that the way at `address` is at most
-/// [`SHARE`] of a lone read of a block anywhere on `stack`.
+/// How many times slower the drives' time has to pass for the way at `address` to be at most a
+/// hundredth of a lone read of a block anywhere on `stack`.
 ///
 /// # Errors
 /// Those of sockets, and a stack that is none.
