@@ -40,7 +40,7 @@ pub struct Commands {
 /// The answer.
 pub fn page(answer: &Answer, more: &More, style: &Style) -> String {
     let mut page = Page::new(style);
-    page.heading(&format!("{}: {}", answer.seen.subject.title(), question(answer)));
+    page.heading(&format!("{}: {}", workload(answer), question(answer)));
     page.gap();
     ways(&mut page, answer, more.details);
     page.gap();
@@ -54,6 +54,14 @@ pub fn page(answer: &Answer, more: &More, style: &Style) -> String {
     }
     set_up(&mut page, &more.commands);
     page.finish()
+}
+
+/// The trace by its title; of a method there is no file, and so no format.
+fn workload(answer: &Answer) -> String {
+    match answer.question.trace.made {
+        Some(_) => answer.seen.subject.name.clone(),
+        None => answer.seen.subject.title(),
+    }
 }
 
 /// `65 % reads; 12.3 GiB are touched; 4xhdd/raid5, 32 in flight`
@@ -206,7 +214,7 @@ pub fn document(answer: &Answer, origin: &str) -> Document {
     let checked = "As checked by a whole replay where there is one, else as reckoned.";
     let misses = "least: the bound of all policies, which would have to know the future.";
     Document {
-        title: format!("{}: {}", answer.seen.subject.title(), question(answer)),
+        title: format!("{}: {}", workload(answer), question(answer)),
         origin: origin.to_owned(),
         summary: answer.verdict(),
         highlights: Vec::new(),
