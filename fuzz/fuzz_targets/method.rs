@@ -24,7 +24,6 @@ fuzz_target!(|text: &str| {
         remount: Ok(()),
         files_max: Ok(1 << 30),
         time: Time::Wall,
-        slower: std::num::NonZeroU32::MIN,
         memory_bytes: 8 << 30,
         wears: false,
     };

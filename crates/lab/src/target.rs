@@ -8,7 +8,7 @@ use crate::workload::{
 };
 use block::{Command, Completion, Drive, Engine, Instant, IoError, Request, Tag};
 use record::{CacheDrop, Completions, Condition, FastCacheKind, ManagedFlash, TargetInfo};
-use std::{num::NonZeroU32, ops::Range, sync::atomic::AtomicBool};
+use std::{ops::Range, sync::atomic::AtomicBool};
 
 /// Something that can be measured.
 pub trait Target {
@@ -124,9 +124,6 @@ pub struct Offer {
     pub files_max: Result<u64, String>,
     /// Whether its clock is the wall's.
     pub time: Time,
-    /// How many times slower than this machine's its time passes: that of modelled drives which are
-    /// served with `--slower`. All that is measured is in its time.
-    pub slower: NonZeroU32,
     /// Whether there is a device under it, whose life each written byte shortens.
     pub wears: bool,
     /// Memory that can cache the target's data, bytes: the machine's, or a model's own.
@@ -151,7 +148,6 @@ impl Offer {
             remount: Ok(()),
             files_max: Ok(1 << 30),
             time: Time::Wall,
-            slower: NonZeroU32::MIN,
             wears: true,
             memory_bytes: 0,
         }

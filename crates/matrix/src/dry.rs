@@ -20,7 +20,7 @@ pub fn describe(order: &MatrixOrder, caller: &Caller, device: &TestDevice) -> St
         order.methods.iter().map(|order| order.method.file.name.as_str()).collect();
     let mut text = format!(
         "{}\n{}, each measured with {} in {} of random order\n",
-        device.describe(order.slower),
+        device.describe(order.slower()),
         counted(configurations.len(), "configuration"),
         methods.join(", "),
         counted(order.rounds, "round")
@@ -70,7 +70,12 @@ fn commands(device: &TestDevice, configuration: &Configuration, caller: &Caller)
             let stack = with_write_cache(stack, configuration.level(Axis::WriteCache));
             let (socket, nbd) = (place.join("nbd.sock"), place.join("nbd"));
             let (socket, target) = (socket.display(), format!("model:{stack}"));
-            let words = (caller.serving.words)(&target, &format!("unix:{socket}"), None);
+            let words = (caller.serving.words)(
+                &target,
+                &format!("unix:{socket}"),
+                None,
+                caller.serving.slower,
+            );
             lines.push(format!("drivelab {}", words.join(" ")));
             lines.push(format!("nbdfuse {} 'nbd+unix:///?socket={socket}'", nbd.display()));
             lines.push(attaching(&nbd.join("nbd"), None).to_string());

@@ -27,9 +27,6 @@ pub struct MatrixOrder {
     pub methods: Vec<MethodOrder>,
     /// How often every configuration is measured.
     pub rounds: u32,
-    /// The drives' time passes so many times slower: a model is served so, of anything else it is
-    /// said. What is measured is in their time.
-    pub slower: Option<NonZeroU32>,
     /// Whether the power of a model is cut at the end.
     pub cuts: PowerCuts,
     /// How much it may write: unasked the whole drive once, all turns together.
@@ -39,6 +36,12 @@ pub struct MatrixOrder {
 }
 
 impl MatrixOrder {
+    /// How many times slower the drives' time passes, as its methods are ordered: a model is served
+    /// so, of anything else it is said.
+    pub fn slower(&self) -> Option<NonZeroU32> {
+        self.methods.iter().find_map(|method| method.options.slower)
+    }
+
     /// How many cells are measured in all turns.
     pub fn cells(&self) -> u64 {
         let cells: usize = self.methods.iter().map(|order| order.method.cells.len()).sum();

@@ -422,7 +422,7 @@ impl<'a> Running<'a> {
     ) -> Result<Box<dyn Target>, MatrixError> {
         let log = self.audience.log();
         let say = move |step: &str| log(step);
-        let (pace, seed) = (Pace::of(self.clock, self.order.slower), self.order.seed);
+        let (pace, seed) = (Pace::of(self.clock, self.order.slower()), self.order.seed);
         Ok(match stage::remount(configuration, attached, path, say) {
             Some(remount) => target::open_remountable(path, permission, pace, seed, remount)?,
             None => target::open(&TargetText::Path(path.to_owned()), permission, pace, seed)?,

@@ -20,6 +20,9 @@ use target::serve::Flushes;
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// The words for a target, an address, power that may fail, and time that passes slower.
+pub type Words = fn(&str, &str, Option<FailingPower>, Option<NonZeroU32>) -> Vec<String>;
+
 /// How a target is served by another process: what that is told, and what it answers.
 #[derive(Clone, Debug)]
 pub struct Serving {
@@ -27,11 +30,9 @@ pub struct Serving {
     pub program: PathBuf,
     /// What it is told, to serve this target at this NBD address and to print each
     /// [`record::ServerEvent`] as a line.
-    pub words: fn(target: &str, address: &str, power: Option<FailingPower>) -> Vec<String>,
-    /// Of drives whose time passes slower.
+    pub words: Words,
+    /// How many times slower the time of its drives passes.
     pub slower: Option<NonZeroU32>,
-    /// Which of these words says so.
-    pub slower_word: &'static str,
     /// Which of these words is the power cut's.
     pub power_cut: &'static str,
 }
@@ -79,9 +80,7 @@ impl Serving {
         ledger.make(Change::File { path: socket.clone() }, || Ok(()))?;
         let name = self.program.file_name().and_then(|name| name.to_str());
         let name = name.unwrap_or("drivelab").to_owned();
-        let mut words = (self.words)(target, &address, power);
-        let slower = self.slower.filter(|_| target.starts_with("model:"));
-        words.extend(slower.map(|times| format!("{}={times}", self.slower_word)));
+        let words = (self.words)(target, &address, power, self.slower);
         ledger.say(&format!("drivelab {}", words.join(" ")));
         let mut server = ledger.process(&name, &address, || {
             start(Command::new(&self.program).args(&words).stdout(said))

@@ -26,8 +26,7 @@ use crate::{
     error::PowerCutError,
     order::{self, PowerCutOrder},
     recording::failed,
-    round::{Rig, file_system, make_place},
-    tree,
+    round::{Rig, begin, file_system},
 };
 use block::IoError;
 use host::{Directory, Ledger, Roots, ledger::Mounting};
@@ -147,6 +146,18 @@ fn open_drives(order: &ReplayOrder) -> Result<Replayed, PowerCutError> {
             block::display_bytes(needed)
         )));
     }
+    // The image is in memory: without room, mounts would fail that say nothing of the drives. What
+    // was written more than once counts as often.
+    let image_bytes = order.survey.written_bytes.min(needed);
+    let usable = host::environment::memory_usable(&Roots::default()).unwrap_or(u64::MAX);
+    if usable < image_bytes {
+        return Err(PowerCutError::NoReplay(format!(
+            "what the log wrote takes {} of memory, and {} are free: record for a shorter time, \
+             or a smaller file system",
+            block::display_bytes(image_bytes),
+            block::display_bytes(usable)
+        )));
+    }
     Ok(drives)
 }
 
@@ -158,12 +169,7 @@ fn replay_all(
     audience: &mut dyn Audience,
     stop: &AtomicBool,
 ) -> Result<(), PowerCutError> {
-    let said = caller.by.command_line.join(" ");
-    let directory = Ledger::directory();
-    let mut ledger = Ledger::create(&directory, &said, &Roots::default(), audience.step())?;
-    tree::adopt();
-    let whole = ledger.mark();
-    make_place(&mut ledger, caller)?;
+    let (mut ledger, whole) = begin(caller, audience.step())?;
     let bytes = order.order.bytes.min(order.survey.head.device_bytes);
     let image = make_image(&mut ledger, &caller.place, bytes, &drives)?;
     let since = Instant::now();

@@ -10,7 +10,7 @@ use crate::{
     workload::{Heard, Workload},
 };
 use block::split_mix;
-use host::{Directory, Ledger, Roots};
+use host::{Directory, Ledger, Roots, ledger::Mark};
 use matrix::{
     Caller, FailingPower, MatrixError, TestDevice,
     rig::{self, Attached},
@@ -102,12 +102,7 @@ fn all_rounds(
     audience: &mut dyn Audience,
     stop: &AtomicBool,
 ) -> Result<(), PowerCutError> {
-    let said = caller.by.command_line.join(" ");
-    let directory = Ledger::directory();
-    let mut ledger = Ledger::create(&directory, &said, &Roots::default(), audience.step())?;
-    tree::adopt();
-    let whole = ledger.mark();
-    make_place(&mut ledger, caller)?;
+    let (mut ledger, whole) = begin(caller, audience.step())?;
     while let Some(round) = cuts.next() {
         let mark = ledger.mark();
         let mut rig = Rig { order, caller, stop, round, children: Vec::new(), workload: None };
@@ -125,15 +120,22 @@ fn all_rounds(
     Ok(rig::put_back(&mut ledger, whole, &mut Vec::new())?)
 }
 
-/// The directory in which devices are mounted.
-pub(crate) fn make_place(ledger: &mut Ledger, caller: &Caller) -> Result<(), PowerCutError> {
+/// A ledger, of which `step` hears, and in it the directory in which devices are mounted.
+pub(crate) fn begin(
+    caller: &Caller,
+    step: Box<dyn FnMut(&str)>,
+) -> Result<(Ledger, Mark), PowerCutError> {
+    let said = caller.by.command_line.join(" ");
+    let mut ledger = Ledger::create(&Ledger::directory(), &said, &Roots::default(), step)?;
+    tree::adopt();
+    let whole = ledger.mark();
     let (parent, name) = caller.place.parent().zip(caller.place.file_name()).expect("a path");
     ledger.new_directory(&Directory::open_canonical(parent)?, name)?;
     // A database's server is not root: it may pass, and neither list nor write.
     fs::set_permissions(&caller.place, Permissions::from_mode(0o711)).map_err(|error| {
         MatrixError::Process(format!("{} cannot be opened: {error}", caller.place.display()))
     })?;
-    Ok(())
+    Ok((ledger, whole))
 }
 
 /// What came of a program's work.

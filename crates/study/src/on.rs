@@ -228,7 +228,6 @@ fn in_matrix<'d>(on: &'d On, study: Study, asked: &Asked) -> Result<Ready<'d>, C
         axes,
         methods: vec![method],
         rounds,
-        slower: asked.options.slower,
         cuts: PowerCuts::All,
         wear,
         seed: asked.options.seed,

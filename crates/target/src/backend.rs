@@ -22,7 +22,6 @@ use lab::{
 use record::{Condition, Flag, ManagedFlash, TargetIdentity, TargetInfo, TargetKind, Warning};
 use std::{
     cell::RefCell,
-    num::NonZeroU32,
     ops::{ControlFlow, Range},
     path::Path,
     path::PathBuf,
@@ -248,7 +247,6 @@ impl Target for KeptTarget {
             remount: Ok(()),
             files_max: Err(lab::target::NO_TREE.to_owned()),
             time: Time::Wall,
-            slower: NonZeroU32::MIN,
             wears: self.info.kind == TargetKind::Flash,
             memory_bytes: 0,
         }

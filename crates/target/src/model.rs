@@ -23,7 +23,7 @@ use record::{
     BlockLayer, Completions, DriveIdentity, FastCacheKind, ManagedFlash, Queue, TargetInfo,
     TargetKind, Warning,
 };
-use std::{cell::RefCell, num::NonZeroU32, ops::Range, rc::Rc};
+use std::{cell::RefCell, ops::Range, rc::Rc};
 
 /// A stack of models as a target.
 pub struct ModelTarget {
@@ -169,7 +169,6 @@ impl Target for ModelTarget {
             files_max: Err(lab::target::NO_TREE.to_owned()),
             buffered,
             time: Time::Virtual,
-            slower: NonZeroU32::MIN,
             wears: false,
             memory_bytes: opened.ram_bytes.unwrap_or(0),
         }

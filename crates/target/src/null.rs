@@ -11,7 +11,7 @@ use lab::{
     workload::Stream,
 };
 use record::{Calibration, TargetInfo, TargetKind, Warning};
-use std::{num::NonZeroU32, ops::Range};
+use std::ops::Range;
 
 /// Pretended size: larger than any file of a method, and filled in seconds by one that asks for all
 /// there is.
@@ -64,7 +64,6 @@ impl Target for NullTarget {
                 "`null:` has no stdio engine: use --engine auto, or measure a file".to_owned()
             ),
             time: Time::Wall,
-            slower: NonZeroU32::MIN,
             wears: false,
             memory_bytes: 0,
         }

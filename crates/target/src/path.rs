@@ -297,7 +297,6 @@ impl Target for PathTarget {
             remount: self.remount.as_ref().map(|_| ()).ok_or_else(|| NO_REMOUNT.to_owned()),
             files_max: self.files_max(),
             time: Time::Wall,
-            slower: self.pace.times(),
             wears: true,
             memory_bytes: host::environment::memory_usable(&Roots::default()).unwrap_or(0),
         }

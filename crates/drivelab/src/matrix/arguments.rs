@@ -234,7 +234,6 @@ impl MatrixArguments {
                 .map(|name| self.method(name, seed))
                 .collect::<Result<_>>()?,
             rounds: self.passes,
-            slower: self.slower,
             cuts: if self.no_power_cut { PowerCuts::None } else { PowerCuts::All },
             wear: if agreed { Wear::AgreedTo } else { Wear::Unasked },
             seed,

@@ -24,7 +24,7 @@ use anyhow::{Context, Result, bail};
 use matrix::{Caller, End, FailingPower, MatrixOrder, Serving, TestDevice};
 use report::document::Document;
 use run::Effect;
-use std::{cell::RefCell, path::Path, process::ExitCode, rc::Rc};
+use std::{cell::RefCell, num::NonZeroU32, path::Path, process::ExitCode, rc::Rc};
 use study::on::MatrixPage;
 use target::serve::Flushes;
 use watch::Watch;
@@ -56,7 +56,7 @@ pub struct Measured {
 /// Measures what is ordered. `None` where only the plan was asked for: it is printed.
 pub fn measure(order: &MatrixOrder, keep: &Keep<'_>) -> Result<Option<Measured>> {
     let mut caller = caller()?;
-    caller.serving.slower = order.slower;
+    caller.serving.slower = order.slower();
     let device = TestDevice::choose(&order.choice).map_err(in_words)?;
     if keep.effect == Effect::Plan {
         output::print(&matrix::describe(order, &caller, &device))?;
@@ -85,14 +85,19 @@ pub fn caller() -> Result<Caller> {
             words: serving_words,
             power_cut: "--power-cut",
             slower: None,
-            slower_word: "--slower",
         },
     })
 }
 
 /// What another process of drivelab is told, to serve a target.
-fn serving_words(target: &str, address: &str, power: Option<FailingPower>) -> Vec<String> {
+fn serving_words(
+    target: &str,
+    address: &str,
+    power: Option<FailingPower>,
+    slower: Option<NonZeroU32>,
+) -> Vec<String> {
     let mut words = ["serve", target, "--nbd", address, "--quiet"].map(str::to_owned).to_vec();
+    words.extend(slower.map(|times| format!("--slower={times}")));
     if let Some(FailingPower { seed, flushes, lost_member, record_writes }) = power {
         // What the cut took is told as an event.
         words.extend(["--json".to_owned(), format!("--power-cut={seed}")]);

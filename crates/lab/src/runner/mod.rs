@@ -38,8 +38,7 @@ use crate::{
     method::{CacheState, CellSpec, FileState},
     plan::{Plan, Step},
     target::{
-        Access, Need, Observation, Offer, Reset, Target, TargetErrorKind, Time, WorkerEngines,
-        Writes,
+        Access, Need, Observation, Reset, Target, TargetErrorKind, Time, WorkerEngines, Writes,
     },
     workload::{
         Area, OnError,
@@ -378,8 +377,8 @@ impl<'a> Runner<'a> {
         };
         self.rest(step.target, spec)?;
         self.reset(step.target, spec)?;
-        let offer = self.target(step.target).offer();
-        let started_s = self.now_s(&offer);
+        let time = self.target(step.target).offer().time;
+        let started_s = self.now_s(time);
         let hull = cache::hull(&areas);
         let before = self.target(step.target).watch(hull.clone());
         let volume_before = self.target(step.target).managed_flash();
@@ -416,7 +415,7 @@ impl<'a> Runner<'a> {
             order: order as u32,
             started_s,
             window: if plan.method.file.rounds.is_some() { STEADY_ROUNDS } else { usize::MAX },
-            host: match offer.time {
+            host: match time {
                 Time::Wall => Host::Real,
                 Time::Virtual => Host::Virtual,
             },
@@ -453,7 +452,6 @@ impl<'a> Runner<'a> {
         mut show: impl FnMut(&mut dyn Observer, Live),
     ) -> Result<pass::PassDone, Halt> {
         let Job { target, spec, areas, seed, written_max, errors_max } = job;
-        let Offer { block_bytes: grain, slower, .. } = self.target(target).offer();
         let order = PassOrder {
             cell: spec,
             areas,
@@ -462,8 +460,8 @@ impl<'a> Runner<'a> {
             errors_max,
             seed,
             tree_seed: self.plan.tree_seed(),
-            grain,
-            slower,
+            grain: self.target(target).offer().block_bytes,
+            slower: self.plan.slower,
             cpu_clock: self.target(target).cpu_clock(),
         };
         let engines = match &spec.tree {
@@ -522,7 +520,7 @@ impl<'a> Runner<'a> {
         let engine_ns = match offer.time {
             Time::Wall => record.calibration.first().map_or(0.0, |cost| cost.ns_per_operation),
             Time::Virtual => 0.0,
-        } / f64::from(offer.slower.get());
+        } / f64::from(self.plan.slower.get());
         let flush_cost = self.flush_costs.get(&step.target).copied();
         let scene = |index: usize| traps::Scene {
             flush_cost,

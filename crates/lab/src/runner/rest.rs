@@ -5,7 +5,7 @@ use super::{RunError, Runner};
 use crate::{
     method::CellSpec,
     plan::Step,
-    target::{Offer, TargetError, Time, WorkerEngines},
+    target::{TargetError, Time, WorkerEngines},
     workload::Rate,
 };
 use record::{LeftOut, Record};
@@ -20,9 +20,9 @@ const NAP: Duration = Duration::from_millis(100);
 
 impl Runner<'_> {
     /// Seconds since the run began, in the time of its targets.
-    pub(super) fn now_s(&self, of: &Offer) -> f64 {
-        let now_s = match of.time {
-            Time::Wall => self.started.elapsed().as_secs_f64() / f64::from(of.slower.get()),
+    pub(super) fn now_s(&self, time: Time) -> f64 {
+        let now_s = match time {
+            Time::Wall => self.started.elapsed().as_secs_f64() / f64::from(self.plan.slower.get()),
             Time::Virtual => self.virtual_s,
         };
         self.earlier_s + now_s
@@ -35,8 +35,7 @@ impl Runner<'_> {
             return Ok(());
         }
         let rest = Duration::from_secs_f64(spec.rest_s);
-        let offer = self.target(target).offer();
-        if offer.time == Time::Virtual {
+        if self.target(target).offer().time == Time::Virtual {
             let WorkerEngines::Shared(mut engine) = self.target(target).open(&spec.streams)? else {
                 return Err(TargetError::refused("one virtual clock has one engine").into());
             };
@@ -44,7 +43,7 @@ impl Runner<'_> {
             self.virtual_s += spec.rest_s;
             return Ok(());
         }
-        let (begun, rest) = (WallInstant::now(), rest * offer.slower.get());
+        let (begun, rest) = (WallInstant::now(), rest * self.plan.slower.get());
         while let Some(left) = rest.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) {
             if self.observer.interrupted() {
                 return Err(RunError::Interrupted);

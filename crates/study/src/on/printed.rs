@@ -31,7 +31,7 @@ pub fn page(
          machine."
     );
     let page = page::Matrix {
-        ground: device.describe(order.slower),
+        ground: device.describe(order.slower()),
         axes: &order.axes,
         configurations: &configurations,
         records: &measured.records,
@@ -44,7 +44,7 @@ pub fn page(
         seed: order.seed,
     };
     MatrixPage {
-        ground: device.describe(order.slower),
+        ground: device.describe(order.slower()),
         text: page.text(style),
         document: page.document(),
     }

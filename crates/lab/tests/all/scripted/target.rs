@@ -12,7 +12,7 @@ use lab::{
 use record::{
     BlockLayer, Condition, DriveIdentity, Flag, Link, Queue, TargetInfo, TargetKind, Warning,
 };
-use std::{cell::RefCell, num::NonZeroU32, ops::Range, rc::Rc};
+use std::{cell::RefCell, ops::Range, rc::Rc};
 
 /// What a drive of this life tells of its caches.
 pub type Told = dyn Fn(&Life) -> Vec<FastCache>;
@@ -98,7 +98,6 @@ impl Facts {
             observe: Rc::new(honest),
             offer: Offer {
                 time: Time::Virtual,
-                slower: NonZeroU32::MIN,
                 wears: false,
                 memory_bytes: 8 << 30,
                 ..Offer::everything(CAPACITY_BYTES)
