@@ -25,9 +25,14 @@ use tempfile::TempDir;
 const DEADLINE: Duration = Duration::from_secs(300);
 /// Seconds after which a node that does not answer is lost: Slurm's least.
 const NODE_TIMEOUT_S: u32 = 5;
+/// Until a message to a node that died is given up; 10 s by default.
+const MESSAGE_TIMEOUT_S: u32 = 2;
 /// Seconds that a task's credential is good for. A task of a lost node starts again when its old
 /// one has expired: with Slurm's 120 the tests waited two minutes for nothing.
 const CREDENTIAL_S: u32 = 10;
+
+/// Without it the scheduler waits seconds for more jobs before it starts one.
+const AT_ONCE: &str = "batch_sched_delay=0,sched_min_interval=0,sched_interval=1";
 
 /// The three daemons of a cluster of one node.
 struct Cluster {
@@ -138,6 +143,8 @@ fn configuration(place: &Path) -> String {
          AccountingStorageType=accounting_storage/none\nMpiDefault=none\n\
          SchedulerType=sched/builtin\nSelectType=select/cons_tres\n\
          SelectTypeParameters=CR_CPU\nReturnToService=2\nSlurmdTimeout={NODE_TIMEOUT_S}\n\
+         MessageTimeout={MESSAGE_TIMEOUT_S}\n\
+         SchedulerParameters={AT_ONCE}\n\
          SlurmdParameters=config_overrides\nMinJobAge=300\n\
          NodeName={host} NodeAddr=127.0.0.1 CPUs=8 State=UNKNOWN\n\
          PartitionName=all Nodes=ALL Default=YES State=UP\n",
