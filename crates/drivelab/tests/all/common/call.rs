@@ -13,7 +13,7 @@ use std::{
 /// The binary under test.
 pub const DRIVELAB: &str = env!("CARGO_BIN_EXE_drivelab");
 /// Longer than any call may take; a hang fails the test.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(240);
 
 /// A call that is being put together.
 pub struct Call {
