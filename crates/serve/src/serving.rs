@@ -83,6 +83,7 @@ pub fn serve(
         status: Status::default(),
         metrics: door.map(|door| Metrics::start(door, &engine)).transpose()?,
         below: Below::of(order.target),
+        is_unrecorded: false,
     };
     for said in session.below.conditions().iter().filter_map(words::condition) {
         audience.note(&format!("{}: {said}", order.name));

@@ -89,6 +89,8 @@ pub(crate) struct Session<'s> {
     pub(crate) status: Status,
     pub(crate) metrics: Option<Metrics>,
     pub(crate) below: Below,
+    /// Whether it was said that nothing is recorded any more.
+    pub(crate) is_unrecorded: bool,
 }
 
 impl Session<'_> {
@@ -107,6 +109,10 @@ impl Session<'_> {
                 "{gone}; every request is answered with an error from now on: stop this server, \
                  and start it anew when the drive is back"
             ));
+        }
+        if let Some(end) = engine.recording_end().filter(|_| !self.is_unrecorded) {
+            self.is_unrecorded = true;
+            self.audience.note(&format!("{end}; serving goes on: to record, start anew"));
         }
         if let Some(metrics) = &self.metrics {
             metrics.turn(engine, traffic);

@@ -17,7 +17,7 @@ mod survey;
 mod writer;
 
 pub use reader::Reader;
-pub use record::Recorded;
+pub use record::{Recorded, RecordingEnd};
 pub use survey::{Promise, Survey, survey};
 pub use writer::{Writer, finish};
 

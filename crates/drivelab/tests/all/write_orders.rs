@@ -3,9 +3,12 @@
 
 use crate::common;
 
-use common::{Bench, Outcome, assert_one_sentence};
+use common::{
+    Bench, Mounted, Outcome, assert_one_sentence,
+    serving::{Serving, qemu_io},
+};
 use serde_json::Value;
-use std::fs;
+use std::{fs, path::Path};
 
 const STACK: &str = "sata-tlc:capacity=6G";
 const LOG: &str = "sqlite.log";
@@ -111,4 +114,25 @@ fn a_log_that_cannot_be_made_or_replayed_is_refused_in_a_sentence() {
     refused(&["--cut", "1:0"], &["--replay"]);
     refused(&["--replay", log, "--cut", "first"], &["--cut", "1204:0"]);
     refused(&["--replay", log, "--cuts", "some"], &["--cuts", "`all`"]);
+}
+
+/// The file was emptied, and nobody heard of it before the replay, hours later.
+#[test]
+fn a_log_for_which_the_disk_has_no_room_is_given_up_aloud_and_serving_goes_on() {
+    need_programs!("qemu-io");
+    let bench = Bench::new();
+    let options = ["-t", "tmpfs", "-o", "size=1M"];
+    let small = need!(Mounted::new(Path::new("tmpfs"), &options), "root, to mount a tmpfs");
+    let log = small.path().join(LOG);
+    let words = ["model:sata-tlc:capacity=6G", "--power-cut", "1", "--record-writes"];
+    let server = Serving::start(&bench, &[&words[..], &[log.to_str().expect("text")]].concat());
+    qemu_io(
+        &server.uri,
+        &["write -P 7 0 768k", "flush", "write -P 8 1M 768k", "read -P 8 1M 768k"],
+    );
+    let said = server.stop().stderr;
+    let line = said.lines().find(|line| line.contains("given up and empty")).expect(&said);
+    assert!(line.contains("No space left on device") && line.contains("start anew"), "{said}");
+    assert_eq!(said.matches("given up and empty").count(), 1, "{said}");
+    assert_eq!(fs::metadata(&log).expect("it is there").len(), 0);
 }

@@ -19,7 +19,7 @@ use crate::{
     pace::Slowed,
     stack::{Opened, Power, Purpose, Stack, open_for},
     volume::{HeldDrive, ManagedVolume, Use},
-    write_log::{Head, Recorded, WriteLogError, Writer},
+    write_log::{Head, Recorded, RecordingEnd, WriteLogError, Writer},
 };
 use block::{Discarded, Drive, Engine, Geometry, IoError, Wrapper};
 use engine::Clock;
@@ -144,6 +144,14 @@ impl ServedEngine {
         match self {
             Self::Modelled(opened) => opened.pace().times(),
             Self::Plain(_) | Self::Managed(_) => NonZeroU32::MIN,
+        }
+    }
+
+    /// Why what is written is not recorded any more, if so.
+    pub fn recording_end(&self) -> Option<&RecordingEnd> {
+        match self {
+            Self::Modelled(opened) => opened.inner.recording_end(),
+            Self::Plain(_) | Self::Managed(_) => None,
         }
     }
 
