@@ -1,6 +1,6 @@
 //! What is there while one configuration is measured: a block device, and the processes behind it.
 
-use crate::error::MatrixError;
+use crate::{error::MatrixError, journal::Outside};
 use host::{
     Consent, HostError, Ledger, Permit, Roots,
     guard::{self, Identity},
@@ -16,6 +16,8 @@ pub struct Attached {
     pub device: PathBuf,
     /// Which it is: what has its name later is compared with it.
     pub(crate) identity: Identity,
+    /// Where its file system's journal is to lie, if not inside, and which device that is.
+    pub(crate) journal: Option<(Outside, Identity)>,
     /// Processes of ours behind it.
     pub(crate) children: Vec<Child>,
 }
@@ -27,7 +29,7 @@ impl Attached {
     /// It cannot be looked at.
     pub fn new(device: PathBuf, children: Vec<Child>) -> Result<Self, MatrixError> {
         let identity = guard::identity_at(&device, &Roots::default())?;
-        Ok(Self { device, identity, children })
+        Ok(Self { device, identity, journal: None, children })
     }
 
     /// Leave to overwrite this device, and no other that has its name by then.
@@ -35,7 +37,12 @@ impl Attached {
         Permission { consent: Consent::to(self.identity.clone()), reads_only: false }
     }
 
-    /// Refuses to go on by its name where that leads to another device by now.
+    /// The second device.
+    pub(crate) fn journal(&self) -> Option<&Outside> {
+        self.journal.as_ref().map(|(outside, _)| outside)
+    }
+
+    /// Refuses to go on by name where that leads to another device by now.
     ///
     /// # Errors
     /// It does.
@@ -45,8 +52,12 @@ impl Attached {
 
     /// What [`check`](Self::check) does, for later.
     pub fn checking(&self) -> impl Fn() -> Result<(), HostError> + 'static {
-        let (device, identity) = (self.device.clone(), self.identity.clone());
-        move || Ok(guard::check(&device, &identity, &Roots::default())?)
+        let mut known = vec![(self.device.clone(), self.identity.clone())];
+        known.extend(self.journal.iter().map(|(at, which)| (at.device.clone(), which.clone())));
+        move || {
+            let mut known = known.iter();
+            known.try_for_each(|(at, which)| Ok(guard::check(at, which, &Roots::default())?))
+        }
     }
 
     /// The device held exclusively, to be written.

@@ -17,6 +17,8 @@ pub enum Axis {
     Mkfs,
     /// Options of mount.
     Mount,
+    /// Where the journal lies: inside the file system, or on a second device.
+    Journal,
     /// The kernel's scheduler.
     Scheduler,
     /// The kernel's read-ahead, in bytes as the user writes them.
@@ -28,13 +30,14 @@ pub enum Axis {
 
 impl Axis {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Fs,
         Self::WriteCache,
         Self::Discard,
         Self::Fill,
         Self::Mkfs,
         Self::Mount,
+        Self::Journal,
         Self::Scheduler,
         Self::ReadAhead,
         Self::KernelFlush,
@@ -49,6 +52,7 @@ impl Axis {
             Self::Fill => "fill",
             Self::Mkfs => "mkfs",
             Self::Mount => "mount",
+            Self::Journal => "journal",
             Self::Scheduler => "scheduler",
             Self::ReadAhead => "read-ahead",
             Self::KernelFlush => "kernel-flush",
@@ -72,7 +76,7 @@ impl Axis {
             | Self::ReadAhead
             | Self::KernelFlush
             | Self::Fill => true,
-            Self::Discard | Self::Mkfs | Self::Mount => false,
+            Self::Discard | Self::Mkfs | Self::Mount | Self::Journal => false,
         }
     }
 }

@@ -3,10 +3,11 @@
 
 use crate::{
     attached::Attached,
-    axes::Configuration,
+    axes::{Axes, Configuration},
     axis::Axis,
     durability::Machine,
     error::{InWords, MatrixError, NoDevice, Refusal, RefusalKind},
+    journal::{Journals, Outside, Place},
     order::Choice,
     serving::Serving,
 };
@@ -14,6 +15,7 @@ use block::display_bytes;
 use engine::Clock;
 use host::{
     Consent, Directory, ErrorKind, HostError, Ledger, Presence, Program, Reserved, Roots,
+    guard::identity_at,
     judge_destruction,
     setting::{Switch, WriteCache},
 };
@@ -23,7 +25,7 @@ use std::{
     fs,
     io::{self, Seek, SeekFrom},
     num::NonZeroU32,
-    path::Path,
+    path::{Path, PathBuf},
 };
 use target::{
     Pace, Permission, TargetText,
@@ -39,6 +41,8 @@ pub enum TestDevice {
         directory: Directory,
         /// Its size.
         bytes: u64,
+        /// Devices that journals go onto.
+        journals: Journals,
     },
     /// A block device that was agreed to, kept from the first turn to the last.
     Device {
@@ -48,6 +52,8 @@ pub enum TestDevice {
         name: String,
         /// Whether it is still there.
         presence: Box<Presence>,
+        /// Devices that journals go onto.
+        journals: Journals,
     },
     /// Modelled drives.
     Model {
@@ -61,10 +67,22 @@ impl TestDevice {
     ///
     /// # Errors
     /// What is there is no place for a matrix, or may not be written.
-    pub fn choose(choice: &Choice) -> Result<Self, MatrixError> {
+    pub fn choose(choice: &Choice, axes: &Axes) -> Result<Self, MatrixError> {
         match choice {
-            Choice::Loop { directory, bytes } => in_directory(directory, *bytes),
-            Choice::Target { word, consent } => named(word, consent),
+            Choice::Loop { directory, bytes, consent } => {
+                let room = in_directory(directory, *bytes)?;
+                let journals = Journals::choose(axes, Some(room.left_bytes), None, consent)?;
+                Ok(Self::Loop { directory: room.directory, bytes: *bytes, journals })
+            }
+            Choice::Target { word, consent } => named(word, consent, axes),
+        }
+    }
+
+    /// Devices that journals go onto; a model has none.
+    pub(crate) fn journals(&self) -> Option<&Journals> {
+        match self {
+            Self::Loop { journals, .. } | Self::Device { journals, .. } => Some(journals),
+            Self::Model { .. } => None,
         }
     }
 
@@ -147,7 +165,7 @@ impl TestDevice {
             None => "in real time".to_owned(),
         };
         match self {
-            Self::Loop { directory, bytes } => format!(
+            Self::Loop { directory, bytes, .. } => format!(
                 "a loop device of {} over a file in {}: this ranks file systems over this host's file system, not a device",
                 display_bytes(*bytes),
                 directory.path().display()
@@ -162,10 +180,11 @@ impl TestDevice {
     /// Says so where the device is not there any more.
     pub fn gone(&self) -> Option<String> {
         match self {
-            Self::Device { device, presence, .. } => {
-                presence.sentence(&device.path().display().to_string())
+            Self::Device { device, presence, journals, .. } => {
+                presence.sentence(&device.path().display().to_string()).or_else(|| journals.gone())
             }
-            Self::Loop { .. } | Self::Model { .. } => None,
+            Self::Loop { journals, .. } => journals.gone(),
+            Self::Model { .. } => None,
         }
     }
 
@@ -258,21 +277,26 @@ impl TestDevice {
         serving: &Serving,
     ) -> Result<Attached, MatrixError> {
         match self {
-            Self::Loop { directory, bytes } => {
-                let name = format!(".drivelab-matrix-{}", std::process::id());
-                let path = directory.path().join(&name);
-                let file = ledger.file(directory, name.as_ref())?;
-                ledger.say(&format!("truncate -s {bytes} {}", path.display()));
-                file.set_len(*bytes)
-                    .in_words(&format!("cannot make {} that long", path.display()))?;
-                Attached::new(ledger.loop_device(&file, &path, None)?, Vec::new())
+            Self::Loop { directory, bytes, journals } => {
+                let device = over_file(ledger, directory, *bytes, "")?;
+                let mut attached = Attached::new(device, Vec::new())?;
+                attached.journal = match Place::of_journal(configuration) {
+                    Place::File(bytes) => {
+                        let device = over_file(ledger, directory, bytes, "-journal")?;
+                        let identity = identity_at(&device, &Roots::default())?;
+                        Some((Outside { device, bytes }, identity))
+                    }
+                    _ => journals.judged_again(configuration)?,
+                };
+                Ok(attached)
             }
-            Self::Device { device, .. } => {
+            Self::Device { device, journals, .. } => {
                 // Somebody may have put it to use, or another in its place, since the last turn.
                 device.judge_again(&Roots::default())?;
                 Ok(Attached {
                     device: device.path().to_owned(),
                     identity: device.identity().clone(),
+                    journal: journals.judged_again(configuration)?,
                     children: Vec::new(),
                 })
             }
@@ -305,15 +329,43 @@ impl TestDevice {
     /// Takes the last file system off a device that stays, so that the guard finds it as empty as
     /// before.
     pub fn clear(&self, ledger: &mut Ledger) -> Result<(), MatrixError> {
-        let Self::Device { device, .. } = self else { return Ok(()) };
-        device.check(&Roots::default())?;
-        let program = wiping(device.path());
-        ledger.say(&program.to_string());
-        Ok(program.run().map(drop)?)
+        let first = match self {
+            Self::Device { device, .. } => Some(device),
+            Self::Loop { .. } | Self::Model { .. } => None,
+        };
+        let second = self.journals().into_iter().flat_map(Journals::devices);
+        for device in first.into_iter().chain(second) {
+            device.check(&Roots::default())?;
+            let program = wiping(device.path());
+            ledger.say(&program.to_string());
+            program.run()?;
+        }
+        Ok(())
     }
 }
 
-fn in_directory(directory: &Path, bytes: u64) -> Result<TestDevice, MatrixError> {
+/// A loop device over a new file of this process's own.
+fn over_file(
+    ledger: &mut Ledger,
+    directory: &Directory,
+    bytes: u64,
+    what: &str,
+) -> Result<PathBuf, MatrixError> {
+    let name = format!(".drivelab-matrix-{}{what}", std::process::id());
+    let path = directory.path().join(&name);
+    let file = ledger.file(directory, name.as_ref())?;
+    ledger.say(&format!("truncate -s {bytes} {}", path.display()));
+    file.set_len(bytes).in_words(&format!("cannot make {} that long", path.display()))?;
+    Ok(ledger.loop_device(&file, &path, None)?)
+}
+
+/// A directory that a scratch file fits into, and what is left beside it.
+struct Room {
+    directory: Directory,
+    left_bytes: u64,
+}
+
+fn in_directory(directory: &Path, bytes: u64) -> Result<Room, MatrixError> {
     let refused = |kind, text| MatrixError::from(Refusal::new(kind, text));
     let directory = Directory::open(directory).map_err(|error| {
         let text = match error.kind() {
@@ -343,23 +395,25 @@ fn in_directory(directory: &Path, bytes: u64) -> Result<TestDevice, MatrixError>
             format!("{bytes} does not fit into {shown}, where {room} may be taken: name less");
         return Err(refused(RefusalKind::FileBytes, text));
     }
-    Ok(TestDevice::Loop { directory, bytes })
+    Ok(Room { directory, left_bytes: room - bytes })
 }
 
-fn named(word: &OsStr, consent: &Consent) -> Result<TestDevice, MatrixError> {
+fn named(word: &OsStr, consent: &Consent, axes: &Axes) -> Result<TestDevice, MatrixError> {
     match TargetText::of_word(word)? {
         TargetText::Model(stack) => {
             target::stack::open(&stack, &Catalog::load()?, 0)?;
+            Journals::refuse_of_model(axes)?;
             Ok(TestDevice::Model { stack })
         }
         TargetText::Path(path) => {
             refuse_no_device(&path)?;
+            let journals = Journals::choose(axes, None, Some(&path), consent)?;
             let cleared = judge_destruction(&path, &Roots::default())?;
             let device = cleared.confirm(consent)?.reserve()?;
             let name = device.path().file_name().and_then(|name| name.to_str());
             let name = name.unwrap_or_default().to_owned();
             let presence = Presence::of_device(device.path(), &Roots::default()).into();
-            Ok(TestDevice::Device { name, device, presence })
+            Ok(TestDevice::Device { name, device, presence, journals })
         }
         _ => {
             let text = format!("{} is no block device", word.to_string_lossy());

@@ -6,12 +6,13 @@ use crate::{
     cut::checker,
     device::{TestDevice, with_write_cache},
     durability::Durability,
+    journal::{Outside, Place},
     order::{Caller, MatrixOrder, PowerCuts},
     stage,
 };
 use host::ledger::attaching;
 use report::number::counted;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The plan in the order of the table; the real order is drawn anew each round.
 pub fn describe(order: &MatrixOrder, caller: &Caller, device: &TestDevice) -> String {
@@ -59,7 +60,7 @@ fn cutting(configuration: &Configuration, caller: &Caller) -> Vec<String> {
 fn commands(device: &TestDevice, configuration: &Configuration, caller: &Caller) -> Vec<String> {
     let (place, mut lines) = (&caller.place, Vec::new());
     let at = match device {
-        TestDevice::Loop { directory, bytes } => {
+        TestDevice::Loop { directory, bytes, .. } => {
             let file = directory.path().join(".drivelab-matrix-PID");
             lines.push(format!("truncate -s {bytes} {}", file.display()));
             lines.push(attaching(&file, None).to_string());
@@ -86,9 +87,29 @@ fn commands(device: &TestDevice, configuration: &Configuration, caller: &Caller)
     if let (TestDevice::Device { .. }, Some(level)) = (device, cache) {
         lines.push(format!("the drive's own switch: write cache {level}"));
     }
-    lines.extend(stage::commands(configuration, at, &place.join("mount")));
+    let journal = outside(device, configuration, &mut lines);
+    lines.extend(stage::commands(configuration, at, journal.as_ref(), &place.join("mount")));
     if let Some(percent) = configuration.level(Axis::Fill).filter(|percent| *percent != "0") {
         lines.push(format!("fill to {percent} %, after churn"));
     }
     lines
+}
+
+/// Where the journal is to lie, if not inside; a file for it is made first.
+fn outside(
+    device: &TestDevice,
+    configuration: &Configuration,
+    lines: &mut Vec<String>,
+) -> Option<Outside> {
+    match Place::of_journal(configuration) {
+        Place::Inside => None,
+        Place::File(bytes) => {
+            let TestDevice::Loop { directory, .. } = device else { return None };
+            let file = directory.path().join(".drivelab-matrix-PID-journal");
+            lines.push(format!("truncate -s {bytes} {}", file.display()));
+            lines.push(attaching(&file, None).to_string());
+            Some(Outside { device: PathBuf::from("/dev/loopM"), bytes })
+        }
+        Place::Device(_) => device.journals()?.named(configuration),
+    }
 }

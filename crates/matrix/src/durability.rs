@@ -1,7 +1,7 @@
 //! What a power cut leaves of a configuration, as a class. It speaks of what fsync(2) was answered
 //! for, and of the file system itself; what was never flushed may be lost under every class.
 
-use super::{axes::Configuration, axis::Axis};
+use super::{axes::Configuration, axis::Axis, journal::Place};
 use std::fmt;
 
 /// From the best to the worst.
@@ -30,8 +30,11 @@ impl Durability {
     /// Sources: Documentation/block/writeback_cache_control.rst (flushes), ext4(5) (data=writeback,
     /// barrier), ext2 has no journal (Documentation/filesystems/ext2.rst).
     pub fn of(configuration: &Configuration, machine: Machine) -> (Self, &'static str) {
-        let cache_is_off = configuration.level(Axis::WriteCache) == Some("off")
-            || machine.volatile_cache == Some(false);
+        // Of the cache of a second device nothing is known.
+        let has_second = Place::of_journal(configuration) != Place::Inside;
+        let cache_is_off = !has_second
+            && (configuration.level(Axis::WriteCache) == Some("off")
+                || machine.volatile_cache == Some(false));
         let has_no_flushes = configuration.level(Axis::KernelFlush) == Some("off");
         let mount = configuration.level(Axis::Mount).unwrap_or_default();
         let has = |wanted: &str| mount.split(',').any(|option| option.trim() == wanted);
@@ -100,6 +103,8 @@ mod tests {
         assert_eq!(class(&raw, unknown), Durability::MayLoseAcknowledgedWrites);
         let off = [(Axis::Fs, "ext4"), (Axis::KernelFlush, "off"), (Axis::WriteCache, "off")];
         assert_eq!(class(&off, unknown), Durability::SurvivesPowerLoss);
+        let outside = [&off[..], &[(Axis::Journal, "64M")]].concat();
+        assert_eq!(class(&outside, protected), Durability::MayCorrupt);
         let writeback = [(Axis::Fs, "ext3"), (Axis::Mount, "noatime,data=writeback")];
         assert_eq!(class(&writeback, protected), Durability::MayShowStaleData);
         assert_eq!(class(&[(Axis::Fs, "ext2")], protected), Durability::MayCorrupt);

@@ -40,7 +40,7 @@ pub struct Foreseen {
 /// # Errors
 /// A place that is too small for a file system or a method, with the size that is needed.
 pub fn foresee(order: &MatrixOrder) -> Result<Foreseen, MatrixError> {
-    let device = &TestDevice::choose(&order.choice)?;
+    let device = &TestDevice::choose(&order.choice, &order.axes)?;
     let configurations = order.axes.configurations();
     let (plans, bytes) = plans(order, device, &configurations)?;
     wear::check(order, device, &configurations, &plans, bytes)?;

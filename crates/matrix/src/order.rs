@@ -59,6 +59,8 @@ pub enum Choice {
         directory: PathBuf,
         /// Its size.
         bytes: u64,
+        /// Which devices may be lost, if a journal goes onto one.
+        consent: Consent,
     },
     /// A block device or modelled drives.
     Target {

@@ -591,6 +591,6 @@ fn look(
 
 /// What decides whether a flush arrives at the drive: where it sets out, and what passes it on.
 fn flushed_by(configuration: &Configuration) -> String {
-    let axes = [Axis::Fs, Axis::Mount, Axis::KernelFlush, Axis::WriteCache];
+    let axes = [Axis::Fs, Axis::Mount, Axis::Journal, Axis::KernelFlush, Axis::WriteCache];
     axes.map(|axis| configuration.level(axis).unwrap_or_default()).join("|")
 }

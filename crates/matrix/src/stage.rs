@@ -6,6 +6,7 @@ use crate::{
     axis::Axis,
     device::wiping,
     error::MatrixError,
+    journal::{self, Outside},
     wording::{formatted, mount_options},
 };
 use host::{
@@ -16,15 +17,25 @@ use host::{
 use std::path::{Path, PathBuf};
 
 /// The commands that lead to a configuration, without what attaches the device.
-pub fn commands(configuration: &Configuration, device: &Path, at: &Path) -> Vec<String> {
-    let mut lines: Vec<String> = emptying(device).iter().map(ToString::to_string).collect();
-    for (attribute, wanted) in queue_settings(configuration) {
-        let name = device.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        lines.push(format!("echo '{wanted}' > /sys/block/{name}/queue/{attribute}"));
+pub fn commands(
+    configuration: &Configuration,
+    device: &Path,
+    journal: Option<&Outside>,
+    at: &Path,
+) -> Vec<String> {
+    let both = devices(device, journal);
+    let mut lines: Vec<String> =
+        both.iter().flat_map(|one| emptying(one)).map(|program| program.to_string()).collect();
+    for device in both {
+        for (attribute, wanted) in queue_settings(configuration) {
+            let name = name_of(device);
+            lines.push(format!("echo '{wanted}' > /sys/block/{name}/queue/{attribute}"));
+        }
     }
-    if let Some(program) = formatting(configuration, device) {
-        lines.push(program.to_string());
-        lines.push(mounting(configuration).program(device, at).to_string());
+    let programs = formatting(configuration, device, journal);
+    lines.extend(programs.iter().map(ToString::to_string));
+    if !programs.is_empty() {
+        lines.push(mounting(configuration, journal).program(device, at).to_string());
     }
     lines
 }
@@ -48,8 +59,9 @@ pub fn set(
     at: &Path,
     switches_cache: bool,
 ) -> Result<Ready, MatrixError> {
-    let device = &attached.device;
-    for program in emptying(device) {
+    let (device, journal) = (&attached.device, attached.journal());
+    let both = devices(device, journal);
+    for program in both.iter().flat_map(|one| emptying(one)) {
         attached.check()?;
         ledger.say(&program.to_string());
         let done = program.run();
@@ -63,24 +75,28 @@ pub fn set(
     if let Some(level) = configuration.level(Axis::WriteCache).filter(|_| switches_cache) {
         cache = Some(ledger.write_cache(device, WriteCache::from(level == "on"))?);
     }
-    let name = device.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-    for (attribute, wanted) in queue_settings(configuration) {
-        ledger.queue(&name, attribute, &wanted)?;
+    for device in both {
+        for (attribute, wanted) in queue_settings(configuration) {
+            ledger.queue(name_of(device), attribute, &wanted)?;
+        }
     }
-    let Some(program) = formatting(configuration, device) else {
+    let programs = formatting(configuration, device, journal);
+    if programs.is_empty() {
         return Ok(Ready { path: device.to_owned(), cache });
-    };
-    attached.check()?;
-    ledger.say(&program.to_string());
-    program.run()?;
+    }
+    for program in programs {
+        attached.check()?;
+        ledger.say(&program.to_string());
+        program.run()?;
+    }
     make_mount_point(ledger, at)?;
     attached.check()?;
-    ledger.mount(device, at, &mounting(configuration))?;
+    ledger.mount(device, at, &mounting(configuration, journal))?;
     check_discard(configuration, at)?;
     Ok(Ready { path: at.to_owned(), cache })
 }
 
-/// Mounts again what is on a device already.
+/// Mounts again what is on a model already, whose journal is inside.
 ///
 /// # Errors
 /// It cannot be mounted.
@@ -91,7 +107,7 @@ pub fn mount_again(
     at: &Path,
 ) -> Result<(), MatrixError> {
     make_mount_point(ledger, at)?;
-    Ok(ledger.mount(device, at, &mounting(configuration))?)
+    Ok(ledger.mount(device, at, &mounting(configuration, None))?)
 }
 
 /// In a directory of our own, which nobody else can enter.
@@ -124,6 +140,16 @@ fn emptying(device: &Path) -> [Program; 2] {
     [wiping(device), Program::new(["blkdiscard", &device.display().to_string()])]
 }
 
+/// What the configuration is put on, the first device first.
+fn devices<'a>(device: &'a Path, journal: Option<&'a Outside>) -> Vec<&'a Path> {
+    [device].into_iter().chain(journal.map(|outside| outside.device.as_path())).collect()
+}
+
+/// The kernel's name of a device.
+fn name_of(device: &Path) -> &str {
+    device.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
 fn queue_settings(configuration: &Configuration) -> Vec<(Attribute, String)> {
     let flush = configuration.level(Axis::KernelFlush).map(|level| match level {
         "off" => "write through",
@@ -139,12 +165,20 @@ fn queue_settings(configuration: &Configuration) -> Vec<(Attribute, String)> {
     .collect()
 }
 
-fn formatting(configuration: &Configuration, device: &Path) -> Option<Program> {
-    let format = formatted(configuration)?;
+/// What makes the file system, and before it the journal on a second device where that is a step of
+/// its own; nothing for a raw device.
+fn formatting(
+    configuration: &Configuration,
+    device: &Path,
+    journal: Option<&Outside>,
+) -> Vec<Program> {
+    let Some(format) = formatted(configuration) else { return Vec::new() };
+    let first = journal.and_then(|outside| journal::making(configuration, outside));
     let mut words = vec![format.program];
     words.extend(format.arguments);
+    words.extend(journal.into_iter().flat_map(|outside| journal::naming(configuration, outside)));
     words.push(device.display().to_string());
-    Some(Program::new(words))
+    first.into_iter().chain([Program::new(words)]).collect()
 }
 
 /// What mounts the configuration's file system anew, logging through `say`; nothing for a raw
@@ -155,7 +189,7 @@ pub fn remount(
     at: &Path,
     say: impl Fn(&str) + 'static,
 ) -> Option<target::Remount> {
-    let (how, at) = (mounting(configuration), at.to_owned());
+    let (how, at) = (mounting(configuration, attached.journal()), at.to_owned());
     let (device, check) = (attached.device.clone(), attached.checking());
     let again = move || {
         check()?;
@@ -164,6 +198,9 @@ pub fn remount(
     (!configuration.is_raw()).then(|| Box::new(again) as target::Remount)
 }
 
-fn mounting(configuration: &Configuration) -> Mounting {
-    Mounting { fs: configuration.fs().to_owned(), options: mount_options(configuration) }
+fn mounting(configuration: &Configuration, journal: Option<&Outside>) -> Mounting {
+    let own = journal.and_then(|outside| journal::mount_option(configuration, outside));
+    let options = [Some(mount_options(configuration)), own];
+    let options: Vec<String> = options.into_iter().flatten().filter(|it| !it.is_empty()).collect();
+    Mounting { fs: configuration.fs().to_owned(), options: options.join(",") }
 }

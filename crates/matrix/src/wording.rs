@@ -1,6 +1,6 @@
 //! What mkfs and mount are told.
 
-use crate::{axes::Configuration, axis::Axis};
+use crate::{axes::Configuration, axis::Axis, journal};
 
 /// The program that makes a file system, with its arguments before the device.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,6 +30,7 @@ pub fn formatted(configuration: &Configuration) -> Option<Format> {
     if fs == "ext3" || fs == "ext4" {
         arguments[3] += ",lazy_journal_init=0";
     }
+    arguments.extend(journal::block_size(configuration));
     let typed = configuration.level(Axis::Mkfs).unwrap_or_default();
     arguments.extend(typed.split_whitespace().map(str::to_owned));
     Some(Format { program: format!("mkfs.{fs}"), arguments })

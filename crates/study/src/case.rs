@@ -351,7 +351,8 @@ fn added(figure: &Figure, stack: &str) -> Option<Trial> {
         return Some(Trial::Linear { op, block_bytes });
     }
     let threads = figure.threads?;
-    if figure.op.starts_with("hot-") {
+    // What was never written on a managed volume is read from no flash.
+    if figure.op.starts_with("hot-") && !stack.contains("/flash") {
         return Some(Trial::Hot { op, block_bytes, threads });
     }
     if !stack.contains("/flash") {

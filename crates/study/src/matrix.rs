@@ -29,8 +29,15 @@ pub fn printed(
     let cache = configuration.level(Axis::WriteCache)?;
     let fs = configuration.fs();
     // Settings that the study did not vary make it another configuration.
-    let others =
-        [Axis::Fill, Axis::Mkfs, Axis::Mount, Axis::Scheduler, Axis::ReadAhead, Axis::KernelFlush];
+    let others = [
+        Axis::Fill,
+        Axis::Mkfs,
+        Axis::Mount,
+        Axis::Journal,
+        Axis::Scheduler,
+        Axis::ReadAhead,
+        Axis::KernelFlush,
+    ];
     if others.iter().any(|axis| {
         configuration.level(*axis).is_some_and(|level| !level.is_empty() && level != "0")
     }) {

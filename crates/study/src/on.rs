@@ -188,7 +188,7 @@ fn in_matrix<'d>(on: &'d On, study: Study, asked: &Asked) -> Result<Ready<'d>, C
     // Once, and not as the reason why each of the settings is not to be had.
     let device = match &asked.choice {
         Choice::Target { .. } if !can_be_asked => None,
-        choice => Some(TestDevice::choose(choice)?),
+        choice => Some(TestDevice::choose(choice, &Axes::default())?),
     };
     let device = device.filter(|_| can_be_asked);
     let mut left_out = gone(on);

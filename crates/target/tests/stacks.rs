@@ -4,6 +4,7 @@
 use block::{
     Actor, Command, Drive, Durability, Engine, Extent, Instant, Payload, Request, Rng, Tag,
 };
+use model::fs::{Caching, Syncing};
 use proptest::{prelude::*, sample::select};
 use std::sync::OnceLock;
 use target::{
@@ -97,6 +98,8 @@ fn a_layer() -> impl Strategy<Value = &'static str> {
         "/ext4:ram=32M,discard=on,elevator=noop",
         "/xfs:ram=16M,barrier=off,lazy-count=0",
         "/xfs:ram=2G,read-ahead=16M,kernel=2.6.18",
+        "/xfs:ram=16M,log-on=nvme-tlc",
+        "/ext4:ram=16M,journal-on=hdd-7200-cmr",
         "/flash",
         "/noop",
         "/deadline:fifo_batch=1,read_expire=1ms",
@@ -221,6 +224,12 @@ fn places_that_cannot_be_are_refused_with_the_cure() {
         ("/pin:ssd=mtron-pro-32,range=0-90%", "a smaller range, or a larger drive"),
         ("/tier", "names no flash drive"),
         ("/teir:ssd=nvme-tlc", "Did you mean `tier`"),
+        ("/ext4:journal-on=nvme-tcl", "Did you mean `nvme-tlc`"),
+        ("/ext4:log-on=nvme-tlc", "journal-on"),
+        ("/xfs:journal-on=nvme-tlc", "log-on"),
+        ("/ext2:journal-on=nvme-tlc", "journal-on"),
+        ("/flash/ext4:journal-on=nvme-tlc", "leave one of them out"),
+        ("/cache:ssd=nvme-tlc,size=1G/xfs:log-on=nvme-tlc", "beside a drive or an array alone"),
         ("/tier:ssd=nvme-tlc,siez=1G", "Did you mean `size`"),
         ("/tier:ssd=nvme-tlc,size=0", "out of range"),
         ("/tier:ssd=nvme-tlc,size=1M", "are the fewest"),
@@ -270,6 +279,51 @@ fn what_is_pinned_or_hot_answers_as_flash_does() {
     assert!((beside / disk - 1.0).abs() < 0.05, "{beside} ns of {disk}");
     let hot = read_ns("hdd-7200-cmr/tier:ssd=nvme-tlc,size=1G,epoch=30s", SPAN, 40_000);
     assert!(hot < disk / 20.0, "{hot} ns of {disk}");
+}
+
+/// What the drives were written by `count` synchronous overwrites of 4 KiB each: all, and what the
+/// second drive was written of it; and how long they took, ns.
+fn written_in_sync(text: &str, count: u64) -> (u64, Option<u64>, u64) {
+    let mut opened = build(text, 1);
+    let files = opened.file_system().expect("a file system on top");
+    files.set_open(Actor(0), Caching::Direct, Syncing::Sync);
+    let (began, mut done) = (opened.now(), Vec::new());
+    for number in 0..count {
+        // Times move with the kernel's tick, and a write in the same one changes nothing more.
+        let at = Extent { offset: number * 4096, bytes: 4096 };
+        let command = Command::Write { at, from: Payload::None, durability: Durability::Cached };
+        opened.submit(Request { tag: Tag(number), actor: Actor(0), drive: Drive(0), command });
+        while done.is_empty() {
+            opened.wait(Instant::NEVER, &mut done);
+        }
+        assert_eq!(done.pop().expect("one completed").result, Ok(()));
+    }
+    let took = opened.now().since(began);
+    (opened.traffic.written_bytes(), opened.traffic.beside_written_bytes(), took)
+}
+
+/// The disk is written the data and nothing else, the second drive the commits; and a disk that
+/// need not seek to its middle and back for each of them is done sooner.
+#[test]
+fn a_journal_on_a_second_drive_leaves_the_data_alone_on_the_first() {
+    const WRITES: u64 = 200;
+    for (inside, outside) in [
+        ("hdd-7200-cmr/ext4", "hdd-7200-cmr/ext4:journal-on=nvme-tlc"),
+        ("hdd-7200-cmr/xfs", "hdd-7200-cmr/xfs:log-on=nvme-tlc"),
+        ("4xhdd-7200-cmr/raid0/deadline/xfs", "4xhdd-7200-cmr/raid0/deadline/xfs:log-on=nvme-tlc"),
+    ] {
+        assert_eq!(outside.parse::<Stack>().expect("the grammar").to_string(), outside);
+        let (all, none, seeking_ns) = written_in_sync(inside, WRITES);
+        let (both, second, took_ns) = written_in_sync(outside, WRITES);
+        assert_eq!(none, None, "{inside}");
+        let journal = second.expect("a second drive");
+        assert_eq!(both - journal, WRITES * 4096, "{outside}: the first drive has the data");
+        assert!(journal > 0 && all > WRITES * 4096, "{outside}: {journal} B of commits");
+        assert!(took_ns < seeking_ns, "{outside}: {took_ns} ns, inside {seeking_ns}");
+        let layers = build(outside, 1).layers;
+        let layer = layers.iter().find(|layer| layer.kind == "journal").expect("a layer");
+        assert!(layer.text.ends_with("-on=nvme-tlc"), "{}", layer.text);
+    }
 }
 
 /// Every block of 4 MiB is read some 20 times before it counts: hits are the flash drive's own

@@ -36,7 +36,8 @@ STACK is read from the bottom to the top: drives, then layers, parted by `/`.
   /ext2 /ext3 /ext4 /xfs   ram=2G elevator=cfq|deadline|noop|anticipatory
                            read-ahead=128K discard=on|off barrier=on|off
                            kernel=VERSION; ext3 has data=ordered|writeback,
-                           xfs has lazy-count=0|1
+                           xfs has lazy-count=0|1; ext3 and ext4
+                           journal-on=NAME, xfs log-on=NAME: a second drive
   /flash                   spare=28% cleaning=auto|greedy|cost-benefit|sepbit|fifo
                            segment=SIZE chunk=SIZE ring=SIZE stripe=SIZE
                            erase-unit=SIZE checksums=read|cleaning

@@ -27,7 +27,7 @@ use std::{
 /// What `matrix --help` opens with.
 pub const ABOUT: &str = "\
 Measure a method under every combination of settings: file system, the drive's write cache, TRIM, fill, options of mkfs \
-and mount, scheduler, read-ahead. Prints every configuration, pivot tables, what each setting does with its 95 % interval, and the \
+and mount, place of the journal, scheduler, read-ahead. Prints every configuration, pivot tables, what each setting does with its 95 % interval, and the \
 best configuration - for each class of what a power cut may leave.
 
 TARGET is a block device that --destroy names: everything on it is lost. With `--loop DIR` it is a loop device over a scratch file in \
@@ -45,6 +45,7 @@ Examples:
   drivelab matrix --loop . --fs ext4 --mount 'noatime;noatime,data=writeback'
   drivelab matrix /dev/sdb --destroy S3Z9NX0M --fs ext4,xfs --write-cache on,off
   drivelab matrix model:intel-520-120 --fs ext4,xfs --write-cache on,off
+  drivelab matrix --loop . --fs ext4,xfs --journal inside,64M
   drivelab matrix --loop . --fs xfs,ext4 --html matrix.html
   drivelab matrix --loop . --fs xfs --dry-run      every command, and nothing is done
 
@@ -103,6 +104,11 @@ pub struct MatrixArguments {
     /// Options of mount, levels parted by semicolons
     #[arg(long, value_name = "OPTIONS", help_heading = "Settings")]
     pub mount: Option<String>,
+
+    /// Where the journal lies: inside, a SIZE (a second loop device), or a device that --destroy
+    /// names: inside,64M
+    #[arg(long, value_name = "PLACES", help_heading = "Settings")]
+    pub journal: Option<String>,
 
     /// The kernel's scheduler, such as none,mq-deadline
     #[arg(long, value_name = "NAMES", help_heading = "Settings")]
@@ -266,6 +272,7 @@ impl MatrixArguments {
             (Axis::Fill, self.fill.as_ref()),
             (Axis::Mkfs, self.mkfs.as_ref()),
             (Axis::Mount, self.mount.as_ref()),
+            (Axis::Journal, self.journal.as_ref()),
             (Axis::Scheduler, self.scheduler.as_ref()),
             (Axis::ReadAhead, self.read_ahead.as_ref()),
             (Axis::KernelFlush, self.kernel_flush.as_ref()),
@@ -282,7 +289,10 @@ pub fn choice(
     destroy: &[OsString],
 ) -> Choice {
     match directory {
-        Some(directory) => Choice::Loop { directory: directory.to_owned(), bytes },
+        Some(directory) => {
+            let consent = Consent::typed(destroy);
+            Choice::Loop { directory: directory.to_owned(), bytes, consent }
+        }
         None => Choice::Target {
             word: target.expect("the command line has one or the other").to_owned(),
             consent: Consent::typed(destroy),

@@ -57,7 +57,7 @@ pub struct Measured {
 pub fn measure(order: &MatrixOrder, keep: &Keep<'_>) -> Result<Option<Measured>> {
     let mut caller = caller()?;
     caller.serving.slower = order.slower();
-    let device = TestDevice::choose(&order.choice).map_err(in_words)?;
+    let device = TestDevice::choose(&order.choice, &order.axes).map_err(in_words)?;
     if keep.effect == Effect::Plan {
         output::print(&matrix::describe(order, &caller, &device))?;
         return Ok(None);

@@ -34,6 +34,7 @@ mod killed;
 mod knee;
 mod lookup;
 mod matrix;
+mod matrix_journal;
 mod matrix_model;
 mod matrix_refused;
 mod memory;

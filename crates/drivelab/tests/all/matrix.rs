@@ -40,31 +40,31 @@ io = "direct"
 bound = "once"
 "#;
 
-fn bench() -> Bench {
+pub(crate) fn bench() -> Bench {
     let bench = Bench::new();
     bench.file("two.toml", METHOD);
     bench
 }
 
 /// With a ledger of the test's own: others run at the same time.
-fn matrix(bench: &Bench, words: &[&str]) -> Call {
+pub(crate) fn matrix(bench: &Bench, words: &[&str]) -> Call {
     bench
         .drivelab(["matrix"])
         .and(words)
         .variable("XDG_STATE_HOME", state(bench).to_str().expect("plain"))
 }
 
-fn restore(bench: &Bench, words: &[&str]) -> Outcome {
+pub(crate) fn restore(bench: &Bench, words: &[&str]) -> Outcome {
     let call = bench.drivelab_without_store(["restore"]).and(words);
     call.variable("XDG_STATE_HOME", state(bench).to_str().expect("plain")).done()
 }
 
-fn state(bench: &Bench) -> std::path::PathBuf {
+pub(crate) fn state(bench: &Bench) -> std::path::PathBuf {
     bench.path("state")
 }
 
 /// What is left of a matrix that worked in the bench's directory, seen from outside.
-fn left_behind(bench: &Bench, pid: u32) -> Vec<String> {
+pub(crate) fn left_behind(bench: &Bench, pid: u32) -> Vec<String> {
     let place = format!("/tmp/drivelab-matrix-{pid}");
     let top = bench.path(".").canonicalize().expect("it is there").display().to_string();
     let mut found = Vec::new();

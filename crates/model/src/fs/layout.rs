@@ -8,17 +8,29 @@
 //! The journal lies in the middle: mke2fs puts it into the middle block group since e2fsprogs 1.41,
 //! and mkfs.xfs puts the log into the middle allocation group. A file of the studies lies near the
 //! front, so a synchronous write on a disk seeks across half of it and back.
+//!
+//! On a second drive the journal is all of it, and the file has the first one to itself.
 
 use super::{Barrier, FileSystemParams, Kind, LazyCount, PAGE_BYTES};
+use block::Drive;
 
 const MIB: u64 = 1 << 20;
 /// A sector, the unit of XFS' log, bytes.
 pub(super) const SECTOR_BYTES: u64 = 512;
 
+/// The drive of the file, and the one that a journal may have to itself.
+pub(super) const FIRST: Drive = Drive(0);
+pub(super) const SECOND: Drive = Drive(1);
+/// The most that XFS takes for its log, bytes (mkfs.xfs 6.1 says so of a larger device).
+const XFS_LOG_BYTES_MAX: u64 = 2038 * MIB;
+
 /// The map of the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Layout {
     pub data_start: u64,
+    /// Where the file goes on behind the journal; never, if that is on a second drive.
+    gap_start: u64,
+    pub journal_drive: Drive,
     pub journal_start: u64,
     pub journal_bytes: u64,
     /// Largest size of the file.
@@ -38,15 +50,40 @@ impl Layout {
         let data_start = (device_bytes / 64).min(32 * MIB) / PAGE_BYTES * PAGE_BYTES;
         let journal_start = device_bytes / 2 / PAGE_BYTES * PAGE_BYTES;
         let file_bytes_max = (device_bytes - data_start - journal_bytes) / PAGE_BYTES * PAGE_BYTES;
-        Self { data_start, journal_start, journal_bytes, file_bytes_max }
+        Self {
+            data_start,
+            gap_start: journal_start,
+            journal_drive: FIRST,
+            journal_start,
+            journal_bytes,
+            file_bytes_max,
+        }
+    }
+
+    /// For a device of that size, with the journal on a second one.
+    ///
+    /// # Panics
+    /// Of ext2, which has none; as [`new`](Self::new).
+    pub fn with_second(kind: Kind, device_bytes: u64, second_bytes: u64) -> Self {
+        assert!(kind != Kind::Ext2, "ext2 has no journal");
+        let inside = Self::new(kind, device_bytes);
+        let most = if let Kind::Xfs { .. } = kind { XFS_LOG_BYTES_MAX } else { u64::MAX };
+        Self {
+            gap_start: u64::MAX,
+            journal_drive: SECOND,
+            journal_start: 0,
+            journal_bytes: second_bytes.min(most),
+            file_bytes_max: (device_bytes - inside.data_start) / PAGE_BYTES * PAGE_BYTES,
+            ..inside
+        }
     }
 
     /// Where the file's byte `offset` lies, and how many bytes from it on lie in one piece.
     #[inline]
     pub fn place(&self, offset: u64) -> (u64, u64) {
         let at = self.data_start + offset;
-        if at < self.journal_start {
-            (at, self.journal_start - at)
+        if at < self.gap_start {
+            (at, self.gap_start - at)
         } else {
             (at + self.journal_bytes, u64::MAX)
         }
@@ -74,9 +111,9 @@ fn journal_bytes(device_bytes: u64) -> u64 {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Step {
     /// Write so many bytes there.
-    Write { offset: u64, bytes: u32 },
+    Write { on: Drive, offset: u64, bytes: u32 },
     /// Flush the drive.
-    Flush,
+    Flush { on: Drive },
 }
 
 /// What changed since the last commit.
@@ -131,31 +168,43 @@ impl Journal {
     ///   flush on a drive without FUA.
     /// * XFS (`xlog_sync`): one log record, with barriers as flush, write, flush.
     /// * ext2: the inode's block.
+    ///
+    /// With the journal on a second drive the file's drive is flushed before the commit record goes
+    /// out (`jbd2_journal_commit_transaction` where `j_fs_dev` is not `j_dev`; `xfs_file_fsync` and
+    /// `xlog_write_iclog` where the log has a device of its own), and the second one before and
+    /// after it.
     pub fn commit(&mut self, changes: Changes, steps: &mut Vec<Step>) {
-        let fence = (self.barrier == Barrier::On).then_some(Step::Flush);
+        let after = self.flush(self.layout.journal_drive);
+        let before = [self.flush(FIRST).filter(|fence| after != Some(*fence)), after];
+        let before = before.into_iter().flatten();
         match self.kind {
             Kind::Ext2 => {
-                steps.push(Step::Write { offset: self.layout.inode(), bytes: PAGE_BYTES as u32 });
+                let offset = self.layout.inode();
+                steps.push(Step::Write { on: FIRST, offset, bytes: PAGE_BYTES as u32 });
             }
             Kind::Ext3 { .. } | Kind::Ext4 => {
                 // Descriptor and inode; bitmap and group descriptor as well when blocks were
                 // allocated.
                 let blocks = if changes.blocks { 4 } else { 2 };
                 steps.push(self.append(blocks * PAGE_BYTES));
-                steps.extend(fence);
+                steps.extend(before);
                 steps.push(self.append(PAGE_BYTES));
             }
             Kind::Xfs { lazy_count } => {
-                steps.extend(fence);
+                steps.extend(before);
                 steps.push(self.append(record_bytes(changes, lazy_count)));
             }
         }
-        steps.extend(fence);
+        steps.extend(after);
     }
 
     /// What a sync does when there is nothing to commit.
     pub fn flush_only(&self, steps: &mut Vec<Step>) {
-        steps.extend((self.barrier == Barrier::On).then_some(Step::Flush));
+        steps.extend(self.flush(FIRST));
+    }
+
+    fn flush(&self, on: Drive) -> Option<Step> {
+        (self.barrier == Barrier::On).then_some(Step::Flush { on })
     }
 
     fn append(&mut self, bytes: u64) -> Step {
@@ -165,7 +214,7 @@ impl Journal {
         }
         let offset = self.layout.journal_start + self.head;
         self.head += bytes;
-        Step::Write { offset, bytes: bytes as u32 }
+        Step::Write { on: self.layout.journal_drive, offset, bytes: bytes as u32 }
     }
 }
 
@@ -202,7 +251,7 @@ mod tests {
             let mut steps = Vec::new();
             journal.commit(Changes { blocks: true, ..Changes::default() }, &mut steps);
             for step in steps {
-                let Step::Write { offset, bytes } = step else { continue };
+                let Step::Write { offset, bytes, .. } = step else { continue };
                 assert!(offset >= 32 * MIB && offset + u64::from(bytes) <= 36 * MIB);
             }
         }

@@ -10,7 +10,7 @@
 //!      |           |  Journal      layout.rs: what a commit writes, and where
 //!   RequestQueue --+-----+         queue.rs: 128 requests a direction, sorted by the elevator
 //!      | device_queue_depth        transfer.rs: at the device, and back
-//!   drive, port or array
+//!   drive, port or array           commits go to a second drive if the journal lies there
 //! ```
 //!
 //! What decides the figures of the studies: that buffered writes return before the drive has them,
@@ -117,6 +117,8 @@ pub struct FileSystem {
     queue: RequestQueue,
     transfers: Slots<Transfer>,
     at_device: u32,
+    /// A step of the commit for the second drive.
+    for_second: Option<u32>,
     device_depth: u32,
     /// Bytes of a truncated file that the drive is to be told of.
     freed_bytes: u64,
@@ -131,11 +133,37 @@ impl FileSystem {
     /// # Panics
     /// If the parameters do not fit together, `below` stores bytes, or it is under 16 MiB.
     pub fn new(params: FileSystemParams, below: Geometry, queue_depth: u32) -> Self {
+        let layout = Layout::new(params.kind, below.capacity_bytes);
+        Self::laid_out(params, layout, below, below.block_bytes, queue_depth)
+    }
+
+    /// The same with its journal on the second drive below, `second`, which it has to itself; the
+    /// file has all of the first one.
+    ///
+    /// # Panics
+    /// Of ext2, which has no journal; as [`FileSystem::new`].
+    pub fn with_journal_on(
+        second: Geometry,
+        params: FileSystemParams,
+        below: Geometry,
+        queue_depth: u32,
+    ) -> Self {
+        assert!(second.data == Data::TimingOnly, "a file-system layer models time, not bytes");
+        let layout = Layout::with_second(params.kind, below.capacity_bytes, second.capacity_bytes);
+        Self::laid_out(params, layout, below, second.block_bytes, queue_depth)
+    }
+
+    fn laid_out(
+        params: FileSystemParams,
+        layout: Layout,
+        below: Geometry,
+        journal_block_bytes: u32,
+        queue_depth: u32,
+    ) -> Self {
         params.check();
         assert!(queue_depth > 0, "a file system that serves no request");
         assert!(below.data == Data::TimingOnly, "a file-system layer models time, not bytes");
         assert!(PAGE_BYTES.is_multiple_of(u64::from(below.block_bytes)), "blocks over a page");
-        let layout = Layout::new(params.kind, below.capacity_bytes);
         let request_bytes = u64::from(params.request_bytes_max.min(below.transfer_bytes_max));
         let request_bytes = request_bytes / PAGE_BYTES * PAGE_BYTES;
         assert!(request_bytes > 0, "transfers under a page");
@@ -171,7 +199,7 @@ impl FileSystem {
             order: if ordered { Order::as_dirtied() } else { Order::sweep() },
             dirty_since: None,
             syncs: Syncs::new(ordered),
-            journal: Journal::new(&params, layout, below.block_bytes),
+            journal: Journal::new(&params, layout, journal_block_bytes),
             changes: Changes::default(),
             last_tick: 0,
             transaction_since: None,
@@ -180,6 +208,7 @@ impl FileSystem {
             queue: RequestQueue::new(params.elevator, params.queued_requests_max),
             transfers: Slots::new(transfers),
             at_device: 0,
+            for_second: None,
             device_depth,
             freed_bytes: 0,
             truncations: 0,

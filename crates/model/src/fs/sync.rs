@@ -11,7 +11,7 @@ use super::{
     FileSystem, Syncing,
     cache::PageCache,
     call::{CallKind, Stage},
-    layout::Step,
+    layout::{FIRST, Step},
     order::{Mark, Order},
     transfer::{Owner, Transfer},
 };
@@ -254,11 +254,15 @@ impl FileSystem {
             && let Some(&step) = self.syncs.steps.get(commit.next)
         {
             commit.next += 1;
-            let (offset, bytes) = match step {
-                Step::Write { offset, bytes } => (offset, u64::from(bytes)),
-                Step::Flush => (0, 0),
+            let (on, offset, bytes) = match step {
+                Step::Write { on, offset, bytes } => (on, offset, u64::from(bytes)),
+                Step::Flush { on } => (on, 0, 0),
             };
-            return self.enqueue_urgent(Transfer::new(Owner::Commit, JOURNAL, offset, bytes));
+            let transfer = Transfer::new(Owner::Commit, JOURNAL, offset, bytes);
+            return match on {
+                FIRST => self.enqueue_urgent(transfer),
+                _ => self.enqueue_second(transfer),
+            };
         }
         let result = commit.result;
         self.syncs.commit = None;

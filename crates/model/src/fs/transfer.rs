@@ -1,6 +1,10 @@
 //! Requests to the device: queued, given to it, and what their end means to whom.
 
-use super::{FileSystem, queue::Direction};
+use super::{
+    FileSystem,
+    layout::{FIRST, SECOND},
+    queue::Direction,
+};
 use block::{
     Actor, Command, Drive, Durability, Effects, Extent, Instant, IoError, Payload, Request, Tag,
 };
@@ -10,6 +14,7 @@ use block::{
 pub(super) struct Transfer {
     owner: Owner,
     actor: Actor,
+    drive: Drive,
     offset: u64,
     bytes: u64,
     generation: u32,
@@ -32,7 +37,7 @@ pub(super) enum Owner {
 
 impl Transfer {
     pub fn new(owner: Owner, actor: Actor, offset: u64, bytes: u64) -> Self {
-        Self { owner, actor, offset, bytes, generation: 0 }
+        Self { owner, actor, drive: FIRST, offset, bytes, generation: 0 }
     }
 
     /// Which half of the queue it went through; none if it was urgent.
@@ -62,6 +67,15 @@ impl Transfer {
             Owner::Discard { .. } => Command::Discard { offset: self.offset, len: self.bytes },
         }
     }
+
+    fn request(&self, number: u32) -> Request {
+        Request {
+            tag: Tag(u64::from(number)),
+            actor: self.actor,
+            drive: self.drive,
+            command: self.command(),
+        }
+    }
 }
 
 impl FileSystem {
@@ -79,6 +93,14 @@ impl FileSystem {
         self.queue.push_urgent(number);
     }
 
+    /// Gives a transfer to the second drive, whose queue is its own: a commit has one step under
+    /// way.
+    pub(super) fn enqueue_second(&mut self, transfer: Transfer) {
+        let number = self.transfers.insert(Transfer { drive: SECOND, ..transfer });
+        let waiting = self.for_second.replace(number);
+        assert!(waiting.is_none(), "a commit takes one step after the other");
+    }
+
     /// Lets calls that found the queue full try again.
     pub(super) fn feed_starved(&mut self, now: Instant) {
         while self.queue.has_room(Direction::Read)
@@ -93,8 +115,11 @@ impl FileSystem {
         }
     }
 
-    /// Gives the device what it takes.
+    /// Gives the devices what they take.
     pub(super) fn dispatch(&mut self, effects: &mut Effects) {
+        if let Some(number) = self.for_second.take() {
+            effects.down.push(self.transfers.get_mut(number).request(number));
+        }
         while self.at_device < self.device_depth
             && let Some(number) = self.queue.pop()
         {
@@ -103,19 +128,16 @@ impl FileSystem {
                 self.queue.moved_to(transfer.offset + transfer.bytes);
             }
             self.at_device += 1;
-            effects.down.push(Request {
-                tag: Tag(u64::from(number)),
-                actor: transfer.actor,
-                drive: Drive(0),
-                command: transfer.command(),
-            });
+            effects.down.push(transfer.request(number));
         }
     }
 
     /// The device has answered.
     pub(super) fn end_transfer(&mut self, now: Instant, number: u32, result: Result<(), IoError>) {
         let transfer = self.transfers.remove(number);
-        self.at_device -= 1;
+        if transfer.drive == FIRST {
+            self.at_device -= 1;
+        }
         if let Some(direction) = transfer.direction() {
             self.queue.ended(direction);
         }

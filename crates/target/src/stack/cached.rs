@@ -9,7 +9,7 @@ use super::{
     settings::Settings,
     text::{BadStack, Member, Part},
 };
-use crate::catalog::{Catalog, DriveSettings, HostEntry};
+use crate::catalog::{Catalog, DriveKind, DriveSettings, HostEntry};
 use block::{Data, Drive, Engine, Geometry, Rng, Stack, display_bytes, names::did_you_mean};
 use model::{
     Attached, BLOCKS_MAX, BLOCKS_MIN, Cached, MapPlace, Own, Policy, Port, SsdCache,
@@ -59,6 +59,8 @@ pub(super) enum Beside {
     Cache(SsdCacheParams),
     Pin(Range),
     Tier(TierSettings),
+    /// The file system's journal is all that lies there.
+    Journal,
 }
 
 pub(super) fn resolve_cache<'c>(
@@ -100,22 +102,32 @@ pub(super) fn no_flash_drive(layer: &Part, example: &str) -> BadStack {
     ))
 }
 
-/// The drive with its own port, which it does not share with the disks.
+/// The flash drive with its own port, which it does not share with the disks.
 pub(super) fn flash_drive<'c>(
     name: &str,
     catalog: &'c Catalog,
     seed: u64,
 ) -> Result<(ResolvedDrive<'c>, &'c HostEntry), BadStack> {
-    let drive = Part { name: name.to_owned(), settings: Vec::new() };
-    let entry = find_drive(&Member { count: 1, drive }, catalog)?;
-    if entry.kind == crate::catalog::DriveKind::Disk {
-        let flash = catalog.drives().iter().filter(|drive| drive.kind != entry.kind);
+    let (drive, port) = second_drive(name, catalog, seed)?;
+    if drive.entry.kind == DriveKind::Disk {
+        let flash = catalog.drives().iter().filter(|drive| drive.kind != DriveKind::Disk);
         let near = did_you_mean(name, flash.map(|drive| drive.name()));
         return Err(BadStack::Text(format!(
             "`ssd={name}` is a disk: what stands beside disks is flash, such as \
              `ssd=nvme-tlc`.{near}"
         )));
     }
+    Ok((drive, port))
+}
+
+/// Any drive with its own port.
+pub(super) fn second_drive<'c>(
+    name: &str,
+    catalog: &'c Catalog,
+    seed: u64,
+) -> Result<(ResolvedDrive<'c>, &'c HostEntry), BadStack> {
+    let drive = Part { name: name.to_owned(), settings: Vec::new() };
+    let entry = find_drive(&Member { count: 1, drive }, catalog)?;
     let port = catalog.port(&entry.port).expect("the catalog checked its ports");
     let seed = Rng::new(seed, 0xd2_0000).next();
     let settings = DriveSettings { port: port.limits(), seed, ..DriveSettings::default() };
@@ -166,7 +178,7 @@ impl ResolvedBeside<'_> {
     pub fn is_write_through(&self) -> bool {
         match &self.layer {
             Beside::Cache(params) => params.mode != WriteMode::Back,
-            Beside::Pin(_) | Beside::Tier(_) => {
+            Beside::Pin(_) | Beside::Tier(_) | Beside::Journal => {
                 self.drive.entry.write_cache(&self.drive.settings) == WriteCaching::Off
             }
         }
@@ -188,7 +200,12 @@ impl ResolvedBeside<'_> {
         mut engine: Box<dyn Engine>,
         layers: &mut Vec<LayerInfo>,
     ) -> Result<Box<dyn Engine>, BadStack> {
+        let mut bytes_of = Drive(0);
         let (kind, engine): (_, Box<dyn Engine>) = match &self.layer {
+            Beside::Journal => {
+                bytes_of = Drive(1);
+                ("journal", engine)
+            }
             Beside::Cache(params) => {
                 let Geometry { capacity_bytes, .. } = engine.geometry(Drive(0));
                 self.check_smaller(params.size_bytes, capacity_bytes)?;
@@ -208,7 +225,7 @@ impl ResolvedBeside<'_> {
         layers.push(LayerInfo {
             text: self.text.clone(),
             kind,
-            bytes: engine.geometry(Drive(0)).capacity_bytes,
+            bytes: engine.geometry(bytes_of).capacity_bytes,
             title: Some(self.drive.entry.entry.title.clone()),
             rotational: None,
         });

@@ -14,6 +14,7 @@ mod bench;
 mod cached;
 mod drives;
 mod elevator;
+mod journal;
 mod managed;
 mod memory;
 mod meter;

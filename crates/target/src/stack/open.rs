@@ -6,7 +6,7 @@
 
 use super::{
     bench::{Bench, Power},
-    cached::{beside, is_write_through},
+    cached::{Beside as Second, beside, is_write_through},
     drives::Drives,
     elevator::ResolvedElevator,
     managed::{Found, Managed, with_flash},
@@ -130,7 +130,7 @@ either!(Below, Plain, Managed);
 pub struct LayerInfo {
     /// As a STACK names it, with its settings.
     pub text: String,
-    /// `drive`, `port`, `array`, `elevator`, `ssd_cache`, `pin`, `tier`, `managed_flash`,
+    /// `drive`, `port`, `array`, `elevator`, `ssd_cache`, `pin`, `tier`, `journal`, `managed_flash`,
     /// `file_system`.
     pub kind: &'static str,
     /// Its size, of each drive where there are several, bytes; 0 where it has none of its own.
@@ -278,9 +278,18 @@ pub fn open_for(
         }
         None => Below::Plain(engine),
     };
+    let journal = resolved.beside.as_ref().filter(|layer| matches!(layer.layer, Second::Journal));
+    let has_journal_drive = journal.is_some();
     let top = match resolved.files {
         Some(files) => {
-            let machine = FileSystem::new(files.params, engine.geometry(Drive(0)), QUEUE_DEPTH);
+            let (params, first) = (files.params, engine.geometry(Drive(0)));
+            let machine = match has_journal_drive {
+                true => {
+                    let second = engine.geometry(Drive(1));
+                    FileSystem::with_journal_on(second, params, first, QUEUE_DEPTH)
+                }
+                false => FileSystem::new(params, first, QUEUE_DEPTH),
+            };
             let stack = Stack::new(machine, engine);
             let bytes = stack.geometry(Drive(0)).capacity_bytes;
             layers.push(LayerInfo {

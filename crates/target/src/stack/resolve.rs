@@ -4,6 +4,7 @@
 use super::{
     cached::{CACHES, Preset, ResolvedBeside, is_write_through, resolve_cache},
     elevator::{Choice, ELEVATORS, ResolvedElevator, resolve_elevator},
+    journal::{self, with_journal},
     managed::{ResolvedFlash, resolve_flash},
     open::QUEUE_DEPTH,
     placed::{resolve_pin, resolve_tier},
@@ -13,8 +14,7 @@ use super::{
 use crate::catalog::{
     Catalog, DriveEntry, DriveSettings, HostEntry, Past, PortLimits, Reality, parse_kernel,
 };
-use block::names::did_you_mean;
-use block::{Rng, display_bytes};
+use block::{Rng, display_bytes, names::did_you_mean};
 use model::{
     ArrayParams, Level, Rebuild, WriteCaching,
     fs::{Barrier, DataMode, Discard, Elevator, FileSystemParams, Kernel, Kind, LazyCount},
@@ -135,6 +135,7 @@ pub(super) fn resolve<'c>(
             Family::Pin => beside = Some(resolve_pin(layer, catalog, seed)?),
             Family::Tier => beside = Some(resolve_tier(layer, catalog, seed)?),
             Family::Files => {
+                beside = with_journal(layer, beside, flash.is_some(), catalog, seed)?;
                 let through = is_write_through(&drives, beside.as_ref());
                 files = Some(resolve_files(layer, &drives, elevator.as_ref(), through)?);
             }
@@ -543,6 +544,7 @@ fn resolve_files(
         ("cfq", Elevator::Cfq),
         ("anticipatory", Elevator::Anticipatory),
     ];
+    journal::key(&layer.name).and_then(|key| settings.text(key));
     let settings_elevator = settings.text("elevator");
     params.elevator = settings.word("elevator", &elevators)?.unwrap_or(params.elevator);
     if let Some(bytes) = settings.bytes("read-ahead", 0..=1 << 30)? {

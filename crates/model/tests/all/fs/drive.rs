@@ -5,7 +5,7 @@ use block::{
     Instant, IoError, Machine, Payload, Request, Stack, Tag,
 };
 use model::{
-    Cost, FileSystem, FileSystemParams, Outbox, Sim,
+    Bank, Cost, FileSystem, FileSystemParams, Outbox, Sim,
     fs::{Caching, Kernel, Kind, Syncing},
 };
 use std::{cell::RefCell, rc::Rc};
@@ -89,9 +89,28 @@ pub fn params(kind: Kind, ram_bytes: u64) -> FileSystemParams {
     FileSystemParams::of(Kernel::Linux2_6, kind, ram_bytes)
 }
 
+/// A file system on two such drives, of which the second has its journal, and what each was asked.
+pub fn bench_of_two(
+    params: FileSystemParams,
+    drive_bytes: u64,
+    cost: Cost,
+) -> (Stack<FileSystem, Sim<Bank<Drawn>>>, [Log; 2]) {
+    let logs = [Log::default(), Log::default()];
+    let drive = |log| Box::new(drawn(drive_bytes, cost, log));
+    let drives: Vec<Box<Drawn>> = logs.iter().map(drive).collect();
+    let geometry = drives[0].geometry;
+    let machine = FileSystem::with_journal_on(geometry, params, geometry, 64);
+    (Stack::new(machine, Sim::new(Bank::new(drives))), logs)
+}
+
 /// `params` on a drive of that size.
 pub fn bench(params: FileSystemParams, drive_bytes: u64, cost: Cost) -> (Bench, Log) {
     let log = Log::default();
+    let drive = drawn(drive_bytes, cost, &log);
+    (Stack::new(FileSystem::new(params, drive.geometry, 64), Sim::new(drive)), log)
+}
+
+fn drawn(drive_bytes: u64, cost: Cost, log: &Log) -> Drawn {
     let geometry = Geometry {
         capacity_bytes: drive_bytes,
         block_bytes: 512,
@@ -100,16 +119,15 @@ pub fn bench(params: FileSystemParams, drive_bytes: u64, cost: Cost) -> (Bench, 
         data: Data::TimingOnly,
     };
     let (free, outbox) = (Instant(0), Outbox::new(64));
-    let drive = Drawn {
+    Drawn {
         geometry,
         cost,
         free,
         outbox,
-        log: Rc::clone(&log),
+        log: Rc::clone(log),
         bad_below: 0,
         unreadable_from: u64::MAX,
-    };
-    (Stack::new(FileSystem::new(params, geometry, 64), Sim::new(drive)), log)
+    }
 }
 
 pub fn read(offset: u64, bytes: u32) -> Command {

@@ -1,7 +1,9 @@
 //! What synchronous writes and syncs ask of a drive.
 
-use super::drive::{Asked, COST, MIB, bench, open, params, read, run, try_run, write};
-use block::{Command, Engine, Instant, IoError};
+use super::drive::{
+    Asked, COST, MIB, bench, bench_of_two, open, params, read, run, try_run, write,
+};
+use block::{Actor, Command, Engine, Instant, IoError};
 use model::{
     FileSystemParams,
     fs::{Barrier, Caching, DataMode, Discard, Kernel, Kind, LazyCount, Syncing},
@@ -73,6 +75,52 @@ fn a_commit_record_of_ext4_goes_out_between_two_flushes_and_xfs_flushes_before_i
     };
     assert_eq!(order(Kind::Ext4), ["data", "journal", "flush", "journal", "flush"]);
     assert_eq!(order(XFS), ["data", "flush", "journal", "flush"]);
+}
+
+/// `journal_commit_transaction` of JBD2 and `xfs_file_fsync` flush the file's drive, then the
+/// journal's before and after the record.
+#[test]
+fn a_journal_on_a_second_drive_has_all_commits_and_the_first_one_all_data() {
+    const WRITES: u64 = 500;
+    for (kind, flushes, records) in
+        [(Kind::Ext4, [1, 2], 2), (ORDERED, [1, 2], 2), (XFS, [1, 2], 1)]
+    {
+        let (mut bench, logs) = bench_of_two(today(kind), 1 << 30, COST);
+        bench.machine.set_open(Actor(0), Caching::Direct, Syncing::Sync);
+        bench.machine.new_file();
+        let elapsed_ns = run(&mut bench, 0, (0..WRITES).map(|at| write(at * 4096, 4096)));
+        let [first, second] = logs.map(|log| log.borrow().clone());
+        let all = WRITES as usize;
+        assert_eq!(counts(&first), (flushes[0] * all, all), "{kind:?}: data and their flush");
+        assert_eq!(counts(&second), (flushes[1] * all, records * all), "{kind:?}: commits");
+        let data: u64 = first.iter().map(bytes_of).sum();
+        assert_eq!(data, WRITES * 4096, "{kind:?}: nothing but data on the first");
+        // Nothing overlaps: the time is that of both drives' commands and the calls.
+        let asked = first.iter().chain(&second).map(|asked| COST.of(bytes_of(asked)));
+        let params = today(kind);
+        assert_eq!(elapsed_ns, asked.sum::<u64>() + WRITES * params.call_ns, "{kind:?}");
+    }
+}
+
+/// A sync with nothing to commit flushes the file's drive alone, and a file that is as large as the
+/// first drive goes around no journal.
+#[test]
+fn what_needs_no_commit_does_not_touch_the_second_drive() {
+    let (mut bench, [first, second]) = bench_of_two(today(XFS), 1 << 30, COST);
+    bench.machine.set_open(Actor(0), Caching::Direct, Syncing::Dsync);
+    let middle = (1 << 29) - (1 << 20);
+    run(&mut bench, 0, (0..512).map(|at| write(middle + at * 4096, 4096)));
+    assert!(second.borrow().is_empty());
+    assert_eq!(counts(&first.borrow()), (512, 512));
+    let offsets: Vec<u64> = first
+        .borrow()
+        .iter()
+        .filter_map(|asked| match asked {
+            Asked::Write { offset, .. } => Some(*offset),
+            _ => None,
+        })
+        .collect();
+    assert!(offsets.windows(2).all(|pair| pair[1] == pair[0] + 4096), "a gap in the file");
 }
 
 #[test]
