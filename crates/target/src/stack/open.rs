@@ -130,8 +130,8 @@ either!(Below, Plain, Managed);
 pub struct LayerInfo {
     /// As a STACK names it, with its settings.
     pub text: String,
-    /// `drive`, `port`, `array`, `elevator`, `ssd_cache`, `pin`, `tier`, `journal`, `managed_flash`,
-    /// `file_system`.
+    /// `drive`, `port`, `array`, `elevator`, `ssd_cache`, `pin`, `tier`, `journal`,
+    /// `managed_flash`, `file_system`.
     pub kind: &'static str,
     /// Its size, of each drive where there are several, bytes; 0 where it has none of its own.
     pub bytes: u64,
