@@ -9,15 +9,11 @@
 use crate::{
     axes::{Axes, Configuration},
     axis::{Axis, Cure},
-    error::{InWords, MatrixError, Refusal, RefusalKind},
+    error::{MatrixError, Refusal, RefusalKind},
 };
 use block::{display_bytes, parse_bytes};
 use host::{Consent, Presence, Program, Reserved, Roots, guard::Identity, judge_destruction};
-use std::{
-    fs,
-    io::{Seek, SeekFrom},
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 /// File systems whose journal can lie elsewhere, and the least that their mkfs takes there, bytes:
 /// 1,024 blocks of 4 KiB (mke2fs(8), `-J size=`), and what mkfs.xfs(8) asks for since 5.19.
@@ -163,10 +159,9 @@ impl Journals {
 
 impl Named {
     fn hold(level: PathBuf, consent: &Consent) -> Result<Self, MatrixError> {
-        let device = judge_destruction(&level, &Roots::default())?.confirm(consent)?.reserve()?;
-        let opened = fs::File::open(device.path());
-        let end = opened.and_then(|mut device| device.seek(SeekFrom::End(0)));
-        let bytes = end.in_words(&format!("cannot look at {}", device.path().display()))?;
+        let cleared = judge_destruction(&level, &Roots::default())?;
+        let bytes = cleared.bytes();
+        let device = cleared.confirm(consent)?.reserve()?;
         let presence = Presence::of_device(device.path(), &Roots::default());
         Ok(Self { level, device, bytes, presence })
     }

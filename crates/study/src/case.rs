@@ -351,8 +351,7 @@ fn added(figure: &Figure, stack: &str) -> Option<Trial> {
         return Some(Trial::Linear { op, block_bytes });
     }
     let threads = figure.threads?;
-    // What was never written on a managed volume is read from no flash.
-    if figure.op.starts_with("hot-") && !stack.contains("/flash") {
+    if figure.op.starts_with("hot-") {
         return Some(Trial::Hot { op, block_bytes, threads });
     }
     if !stack.contains("/flash") {
