@@ -9,6 +9,7 @@
 //!        Gate: tasks that begin together                   gate
 //!        Hands: a run, or what another program does        measure, work
 //!        Answer, record                                    answer
+//!        Delivery: runs into a history that others share   delivery
 //!   -> Survey: how all tasks stand                         survey
 //!   -> rows of treatments, hosts and drives compared       summary, fleet
 //!      what ran together as one load                       merge
@@ -22,6 +23,7 @@
 pub mod answer;
 mod beat;
 mod claim;
+mod delivery;
 mod directory;
 pub mod document;
 mod error;
@@ -42,6 +44,7 @@ mod work;
 pub use answer::Answer;
 pub use beat::Beating;
 pub use claim::{Beat, Claim, Worker};
+pub use delivery::{Delivered, Delivery};
 pub use directory::{Campaign, Claimed, Failed, Head, NamedMethod};
 pub use error::{BadOrder, CampaignError};
 pub use expand::TASKS_MAX;

@@ -23,8 +23,8 @@ use crate::{
     run::measured_by,
 };
 use ::campaign::{
-    Campaign, Failed, Measuring, Merged, Shift, Survey, Task, Turned, document::document, merged,
-    page, record_of, summary,
+    Campaign, Delivery, Failed, Measuring, Merged, Shift, Survey, Task, Turned, document::document,
+    merged, page, record_of, summary,
 };
 use anyhow::{Context, Result, bail, ensure};
 use arguments::{
@@ -32,7 +32,6 @@ use arguments::{
     ResultArguments, Starter, TaskArguments,
 };
 use create::Planned;
-use delivery::Delivery;
 use jiff::Timestamp;
 use record::{Cell, Place};
 use serde_json::json;
@@ -87,7 +86,7 @@ fn push(asked: &PushArguments) -> Result<ExitCode> {
         "where to? The campaign's file names no `store`: name a database by --store \
          postgresql://USER@HOST/NAME",
     )?;
-    delivery::push(&campaign, place)
+    delivery::push(&campaign, &place)
 }
 
 fn begin(arguments: &CampaignArguments) -> Result<ExitCode> {
@@ -234,10 +233,11 @@ fn one(asked: &TaskArguments) -> Result<ExitCode> {
     // Refused before a worker is begun.
     let first = campaign.task(asked.task).map_err(in_words)?;
     let place = shared(&campaign, asked.store.as_deref())?;
-    let delivery = place.map(|place| Delivery::begin(&campaign, place, &stop)).transpose()?;
+    let begin = |place: &Place| Delivery::begin(&campaign, place.clone(), &stop);
+    let delivery = place.as_ref().map(begin).transpose().map_err(in_words)?;
     let code = turn(&campaign, first, asked, (failed, &stop), delivery.as_ref());
-    if let Some(delivery) = delivery {
-        delivery.end();
+    if let (Some(delivery), Some(place)) = (delivery, &place) {
+        delivery::end(delivery, &campaign, place);
     }
     code
 }

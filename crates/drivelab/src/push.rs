@@ -6,19 +6,9 @@ use crate::{
     store::{self, in_words},
 };
 use anyhow::{Result, bail};
-use record::{Ended, Place, Store, StoreError, Tables};
-use std::{
-    path::Path,
-    process::ExitCode,
-    sync::atomic::{AtomicBool, Ordering::Relaxed},
-    thread,
-    time::{Duration, Instant},
-};
-
-/// How long a server that went away in the middle may take to come back.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Between two tries.
-const PAUSE: Duration = Duration::from_millis(250);
+use record::{Delivery, DeliveryCount, Ended, Place, Store, Tables};
+use report::number::counted;
+use std::{path::Path, process::ExitCode};
 
 /// Pushes what the other history lacks.
 pub fn push(arguments: &PushArguments) -> Result<ExitCode> {
@@ -35,9 +25,9 @@ pub fn push(arguments: &PushArguments) -> Result<ExitCode> {
     let runs = chosen(&local, arguments)?;
     let tables = if arguments.migrate { Tables::BroughtUp } else { Tables::Made };
     let stop = interrupt::flag()?;
-    let mut delivery = Delivery { local, to, tables, lacking: None };
+    let mut delivery = Delivery::new(local, to.clone(), tables);
     let ended = delivery.carry_out(&runs, &stop);
-    let told = delivery.told(&runs);
+    let told = told(&delivery, &runs, &to);
     match ended {
         Ok(true) => {
             output::print(&format!("{told}\n"))?;
@@ -88,70 +78,15 @@ fn chosen(local: &Store, arguments: &PushArguments) -> Result<Vec<Ended>> {
     ended.collect()
 }
 
-/// Runs on their way.
-struct Delivery {
-    local: Store,
-    to: Place,
-    tables: Tables,
-    /// How many were not there at first, and how many of those are there now.
-    lacking: Option<(usize, usize)>,
-}
-
-impl Delivery {
-    /// Goes on until all are there; a server that is started again meanwhile is waited for. Whether
-    /// all are: not where the user stopped it.
-    fn carry_out(&mut self, runs: &[Ended], stop: &AtomicBool) -> Result<bool, StoreError> {
-        let mut since = Instant::now();
-        loop {
-            let before = self.lacking;
-            let done = self.attempt(runs, stop);
-            if self.lacking != before {
-                since = Instant::now();
-            }
-            match done {
-                Err(StoreError::Server { trouble, .. })
-                    if trouble.may_pass()
-                        && self.lacking.is_some()
-                        && since.elapsed() < PATIENCE
-                        && !stop.load(Relaxed) =>
-                {
-                    thread::sleep(PAUSE);
-                }
-                done => return done,
-            }
-        }
-    }
-
-    fn attempt(&mut self, runs: &[Ended], stop: &AtomicBool) -> Result<bool, StoreError> {
-        let mut shared = Store::at_to_push(&self.to, self.tables)?;
-        let lacking = shared.lacks(runs)?;
-        let total = self.lacking.map_or(lacking.len(), |(total, _)| total);
-        // What was being written when the connection broke is there, or it is not: it was asked.
-        let mut there = total.saturating_sub(lacking.len());
-        self.lacking = Some((total, there));
-        for (run, id) in lacking {
-            if stop.load(Relaxed) {
-                return Ok(false);
-            }
-            shared.push(&self.local.load(&run.id)?, &run, &id)?;
-            there += 1;
-            self.lacking = Some((total, there));
-        }
-        Ok(true)
-    }
-
-    fn told(&self, runs: &[Ended]) -> String {
-        let (total, there) = self.lacking.unwrap_or((runs.len(), 0));
-        let counted = |count: usize| match count {
-            1 => "1 run".to_owned(),
-            count => format!("{count} runs"),
-        };
-        let before = match runs.len() - total {
-            0 => String::new(),
-            1 => "; 1 was there already".to_owned(),
-            many => format!("; {many} were there already"),
-        };
-        let of = if there == total { String::new() } else { format!(" of {total}") };
-        format!("pushed {}{of} to {}{before}", counted(there), self.to)
-    }
+/// What was brought where, in words.
+fn told(delivery: &Delivery, runs: &[Ended], to: &Place) -> String {
+    let untouched = DeliveryCount { lacking: runs.len(), pushed: 0 };
+    let DeliveryCount { lacking, pushed } = delivery.count().unwrap_or(untouched);
+    let before = match runs.len() - lacking {
+        0 => String::new(),
+        1 => "; 1 was there already".to_owned(),
+        many => format!("; {many} were there already"),
+    };
+    let of = if pushed == lacking { String::new() } else { format!(" of {lacking}") };
+    format!("pushed {}{of} to {to}{before}", counted(pushed as u64, "run"))
 }

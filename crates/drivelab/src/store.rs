@@ -136,10 +136,8 @@ fn delivered(store: Option<&Path>, place: &Place, id: &str) -> Result<()> {
     let local = open_here(store)?;
     let Some(run) = local.ended_one(id)? else { bail!("it has not ended") };
     let mut shared = Store::at_to_push(place, record::Tables::Made).map_err(in_words)?;
-    for (run, id) in shared.lacks(&[run]).map_err(in_words)? {
-        shared.push(&local.load(&run.id)?, &run, &id).map_err(in_words)?;
-    }
-    Ok(())
+    let pushed = shared.push_lacking(&[run], &mut |run| local.load(&run.id), &mut |_, _| true);
+    pushed.map(drop).map_err(in_words)
 }
 
 /// ` --to PLACE` for the database that an option named; nothing where the environment did.

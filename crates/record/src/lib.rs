@@ -68,7 +68,7 @@ pub use server_event::ServerEvent;
 pub use store::sql;
 #[cfg(feature = "store")]
 pub use store::{
-    Address, Ended, Found, Life, News, Orphan, Owner, Place, Pushed, Search, ServerTrouble, Store,
-    StoreError, Tables, default_path,
+    Address, Delivery, DeliveryCount, Ended, Found, Life, News, Orphan, Owner, Place, Pushed,
+    Search, ServerTrouble, Store, StoreError, Tables, default_path,
 };
 pub use summary::{Headline, LARGE_BLOCK_BYTES, RunSummary};

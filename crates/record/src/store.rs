@@ -18,6 +18,7 @@
 //! one.
 
 mod columns;
+mod delivery;
 mod error;
 mod fleet;
 mod migrate;
@@ -34,6 +35,7 @@ mod steps;
 mod watch;
 mod write;
 
+pub use delivery::{Delivery, DeliveryCount};
 pub use error::{ServerTrouble, StoreError};
 pub use orphans::Orphan;
 pub use place::{Address, Place};

@@ -1,12 +1,12 @@
 //! Tasks on this machine, by threads of this process.
 
 use super::{
-    ROWS_MAX, arguments::PlaceArguments, delivery::Delivery, print_result, wait_until,
-    words::in_words,
+    ROWS_MAX, arguments::PlaceArguments, delivery, print_result, wait_until, words::in_words,
 };
 use crate::{interrupt, output, run::measured_by};
-use ::campaign::{Campaign, Failed, Measuring, Shift, Survey, Task, Turned};
+use ::campaign::{Campaign, Delivery, Failed, Measuring, Shift, Survey, Task, Turned};
 use anyhow::Result;
+use record::Place;
 use report::{number::counted, progress};
 use std::{
     io::{IsTerminal, stderr},
@@ -23,7 +23,8 @@ use std::{
 pub fn run(campaign: &Campaign, place: &PlaceArguments, failed: Failed) -> Result<ExitCode> {
     let stop = interrupt::flag()?;
     let shared = super::shared(campaign, place.store.as_deref())?;
-    let delivery = shared.map(|shared| Delivery::begin(campaign, shared, &stop)).transpose()?;
+    let begin = |place: &Place| Delivery::begin(campaign, place.clone(), &stop);
+    let delivery = shared.as_ref().map(begin).transpose().map_err(in_words)?;
     let survey = Survey::of(campaign).map_err(in_words)?;
     // What was complete before may have found the database away.
     delivery.iter().for_each(|delivery| delivery.take_all(&survey));
@@ -45,7 +46,9 @@ pub fn run(campaign: &Campaign, place: &PlaceArguments, failed: Failed) -> Resul
     let done = shift.all(&tasks, workers, &hear).map_err(in_words);
     drop(shift);
     told.end();
-    delivery.into_iter().for_each(Delivery::end);
+    if let (Some(delivery), Some(place)) = (delivery, &shared) {
+        delivery::end(delivery, campaign, place);
+    }
     done?;
     conclude(campaign, &stop)
 }

@@ -202,9 +202,19 @@ pub enum ServerTrouble {
     Other,
 }
 
+impl StoreError {
+    /// Whether it may be over in a moment: a server that is started again, another that writes.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Server { trouble, .. } => trouble.may_pass(),
+            error => matches!(error, Self::Busy { .. }),
+        }
+    }
+}
+
 impl ServerTrouble {
     /// Whether it may be over in a moment: a server that is started again.
-    pub fn may_pass(self) -> bool {
+    fn may_pass(self) -> bool {
         matches!(self, Self::Unreachable | Self::Lost | Self::Full)
     }
 

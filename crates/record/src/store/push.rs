@@ -120,6 +120,30 @@ impl Store {
         Ok(if written { Pushed::Written } else { Pushed::Known })
     }
 
+    /// Pushes those of `runs` that are lacking here; `record_of` reads one. `goes_on` is asked
+    /// before each and told at the end: how many were lacking, and how many of those are here now.
+    /// Whether it went on to the end.
+    ///
+    /// # Errors
+    /// A failure of the store, or of `record_of`: what was pushed before stays.
+    pub fn push_lacking(
+        &mut self,
+        runs: &[Ended],
+        record_of: &mut dyn FnMut(&Ended) -> Result<Record, StoreError>,
+        goes_on: &mut dyn FnMut(usize, usize) -> bool,
+    ) -> Result<bool, StoreError> {
+        let lacking = self.lacks(runs)?;
+        let count = lacking.len();
+        for (pushed, (run, id)) in lacking.iter().enumerate() {
+            if !goes_on(count, pushed) {
+                return Ok(false);
+            }
+            self.push(&record_of(run)?, run, id)?;
+        }
+        goes_on(count, count);
+        Ok(true)
+    }
+
     fn push_as(&self, record: &Record, run: &Ended, id: &str) -> Result<bool, StoreError> {
         let record = Record { id: id.to_owned(), ..record.clone() };
         let (mut texts, _) = Texts::of(&record, &[])?;

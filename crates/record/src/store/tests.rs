@@ -401,3 +401,35 @@ fn an_older_store_gets_the_flags_of_its_runs() {
     let news = newer.news(&record.id, 0).expect("reads").expect("is there");
     assert_eq!(news.changed.len(), record.cells.len());
 }
+
+#[test]
+fn a_delivery_that_was_stopped_goes_on_and_brings_each_run_once() {
+    let (_here, mut local) = scratch_store();
+    let (_there, shared) = scratch_store();
+    for id in ["00000001", "00000002", "00000003"] {
+        local.save(&run(id, id)).expect("saves");
+    }
+    let runs = local.ended().expect("reads");
+    assert_eq!(runs.len(), 3);
+    let (to, here) = (shared.place().clone(), file(&local).to_owned());
+    drop(shared);
+    let mut delivery = Delivery::new(local, to.clone(), Tables::Made);
+    assert_eq!(delivery.count(), None, "nobody was asked yet");
+    let stop = std::sync::atomic::AtomicBool::new(true);
+    assert!(!delivery.carry_out(&runs, &stop).expect("nothing fails"));
+    assert_eq!(delivery.count(), Some(DeliveryCount { lacking: 3, pushed: 0 }));
+    // One is there by another way meanwhile.
+    let local = Store::open(&here).expect("opens");
+    let mut shared = Store::at_to_push(&to, Tables::Made).expect("opens");
+    let one = &runs[..1];
+    assert!(
+        shared.push_lacking(one, &mut |run| local.load(&run.id), &mut |_, _| true).expect("pushes")
+    );
+    stop.store(false, std::sync::atomic::Ordering::Relaxed);
+    assert!(delivery.carry_out(&runs, &stop).expect("pushes"));
+    assert_eq!(delivery.count(), Some(DeliveryCount { lacking: 3, pushed: 3 }));
+    let mut again = Delivery::new(Store::open(&here).expect("opens"), to, Tables::Made);
+    assert!(again.carry_out(&runs, &stop).expect("nothing is left"));
+    assert_eq!(again.count(), Some(DeliveryCount { lacking: 0, pushed: 0 }));
+    assert_eq!(shared.ended().expect("reads"), local.ended().expect("reads"));
+}
