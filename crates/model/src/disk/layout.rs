@@ -14,6 +14,7 @@
 //! ```
 
 use super::params::DiskParams;
+use std::cell::Cell;
 
 /// Phases of a revolution.
 pub(super) const REVOLUTION: u64 = 60_000_000_000;
@@ -36,10 +37,25 @@ struct Zone {
     path: u64,
 }
 
+/// Where the head meets a sector.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Start {
+    /// The track that it is on.
+    pub place: Place,
+    /// Phase of its beginning, below [`REVOLUTION`].
+    pub angle: u64,
+}
+
+/// Starts that are remembered: of each command and cached write that waits a scheduler asks again
+/// and again. A power of two.
+const REMEMBERED: usize = 256;
+
 /// Zones, tracks and skew of one disk.
 #[derive(Debug)]
 pub(super) struct Layout {
     zones: Vec<Zone>,
+    /// A sector and its start, at the sector's hash.
+    starts: Box<[Cell<(u64, Start)>]>,
     rpm: u64,
     surfaces: u64,
     cylinders: u64,
@@ -68,7 +84,9 @@ impl Layout {
             })
             .collect();
         let cylinders = zone_cylinders * u64::from(params.zones);
-        Self { zones, rpm, surfaces, cylinders, skew }
+        let outermost = Start { place: Place { track: 0, cylinder: 0 }, angle: 0 };
+        let starts = vec![Cell::new((0, outermost)); REMEMBERED].into();
+        Self { zones, starts, rpm, surfaces, cylinders, skew }
     }
 
     /// How many cylinders there are.
@@ -87,6 +105,21 @@ impl Layout {
         let zone = self.zone_of(sector);
         let track = zone.first_track + (sector - zone.first_sector) / zone.sectors_per_track;
         Place { track, cylinder: track / self.surfaces }
+    }
+
+    /// Where the head meets a sector: its place and the angle of its path.
+    #[inline]
+    pub fn start(&self, sector: u64) -> Start {
+        // The upper bits of a multiplicative hash (Knuth's constant).
+        let hash = sector.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - REMEMBERED.ilog2());
+        let cell = &self.starts[hash as usize];
+        let (remembered, start) = cell.get();
+        if remembered == sector {
+            return start;
+        }
+        let start = Start { place: self.place(sector), angle: self.path(sector) % REVOLUTION };
+        cell.set((sector, start));
+        start
     }
 
     /// Path of the beginning of a sector.
@@ -179,6 +212,11 @@ mod tests {
             let (here, before) = (layout.place(sector).track, layout.place(sector - 1).track);
             let gap = layout.path(sector) - layout.path_before(sector);
             assert_eq!(gap, (here - before) * layout.skew, "a skew is where a track ends");
+            for _ in 0..2 {
+                let Start { place, angle } = layout.start(sector);
+                assert_eq!(place, layout.place(sector));
+                assert_eq!(angle, layout.path(sector) % REVOLUTION, "remembered or not");
+            }
         }
     }
 

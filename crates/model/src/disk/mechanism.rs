@@ -1,7 +1,7 @@
 //! Arm and platter: when an access begins and when it ends.
 
 use super::{
-    layout::{Layout, Place, REVOLUTION},
+    layout::{Layout, Place, REVOLUTION, Start},
     params::DiskParams,
     seek::SeekCurve,
 };
@@ -66,7 +66,7 @@ impl Mechanism {
         action: Action,
         not_before: u64,
     ) -> u64 {
-        let to = self.layout.place(sector);
+        let Start { place: to, angle } = self.layout.start(sector);
         let mut arrival = now;
         if to.track != from.track {
             arrival += self.seeks.of(to.cylinder.abs_diff(from.cylinder));
@@ -76,7 +76,6 @@ impl Mechanism {
         }
         arrival = arrival.max(not_before);
         let earliest = arrival.saturating_sub(ROUNDING_NS);
-        let angle = self.layout.path(sector) % REVOLUTION;
         let wait = (angle + REVOLUTION - self.layout.phase_at(earliest)) % REVOLUTION;
         // Not rounded up to `arrival`: the platter tells the time, or the roundings would add up.
         earliest + self.layout.nanoseconds(wait)
