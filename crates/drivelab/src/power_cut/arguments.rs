@@ -8,7 +8,7 @@ use lab::duration::parse_seconds;
 use matrix::{Axes, Axis, Configuration};
 use powercut::{
     PowerCutError, PowerCutOrder, Program, cases,
-    replay::{Place, Places, ReplayOrder},
+    replay::{Place, Places, ReplayOrder, Share},
 };
 use std::{
     ffi::OsString,
@@ -202,6 +202,16 @@ pub struct PowerCutArguments {
     #[arg(long, value_name = "OPERATION:DRAW", requires = "replay", conflicts_with = "cuts")]
     pub cut: Option<Place>,
 
+    /// Of --replay: so many processes mount and check side by side; 1 where commands are printed,
+    /// else as many as keep the processors busy
+    #[arg(long, value_name = "N", requires = "replay", conflicts_with_all = ["cut", "verbose"],
+          value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub workers: Option<u32>,
+
+    /// The cuts of one of several processes
+    #[arg(long, hide = true, value_name = "K/N", requires = "replay")]
+    pub share: Option<Share>,
+
     /// Write the record to FILE; `-` is stdout, with nothing else there
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -260,6 +270,7 @@ impl PowerCutArguments {
             log: log.to_owned(),
             survey,
             places: self.cut.map_or(self.cuts, Places::One),
+            share: self.share.unwrap_or(Share::WHOLE),
         })
     }
 
@@ -366,7 +377,7 @@ impl PowerCutArguments {
             if words[0].as_encoded_bytes().contains(&b'/') {
                 words[0] = std::path::absolute(&words[0])?.into();
             }
-            return Ok(Program { name, words, is_built_in: false });
+            return Ok(Program { name, words, is_built_in: false, checks_again: false });
         }
         let known = cases::CASES.iter().map(|(name, _)| *name);
         if !known.clone().any(|name| name == self.case) {
@@ -385,7 +396,8 @@ impl PowerCutArguments {
             words.extend(["--set".into(), format!("{key}={value}").into()]);
             name += &format!(" {key}={value}");
         }
-        Ok(Program { name, words, is_built_in: true })
+        let checks_again = cases::checks_again(&self.case);
+        Ok(Program { name, words, is_built_in: true, checks_again })
     }
 }
 
@@ -413,4 +425,6 @@ pub enum Phase {
     Run,
     /// Check.
     Check,
+    /// Check as often as it is asked.
+    Checks,
 }

@@ -83,6 +83,19 @@ impl Cells {
     }
 }
 
+/// Pages that both share are not looked at. A page of zeroes is never kept, so that equal contents
+/// have equal pages.
+impl PartialEq for Cells {
+    fn eq(&self, other: &Self) -> bool {
+        let is_same = |(one, two): ((&u64, &Page), (&u64, &Page))| {
+            one.0 == two.0 && (Arc::ptr_eq(one.1, two.1) || one.1 == two.1)
+        };
+        self.cell_bytes == other.cell_bytes
+            && self.pages.len() == other.pages.len()
+            && self.pages.iter().zip(&other.pages).all(is_same)
+    }
+}
+
 /// As one comparison of memory: several times faster than byte by byte.
 fn is_zero(bytes: &[u8]) -> bool {
     bytes == &ZEROES[..bytes.len()]
@@ -101,6 +114,9 @@ mod tests {
         cells.set(1 << 40, &[0; 512]);
         assert_eq!((cells.resident_bytes(), before.resident_bytes()), (0, PAGE_BYTES as u64));
         assert_eq!((cells.get(9), before.get(9)), ([0; 512].as_slice(), [7; 512].as_slice()));
+        assert!(before != cells && before == before.clone());
+        cells.set(9, &[7; 512]);
+        assert!(before == cells, "the same bytes, on pages of their own");
         assert!(before.resident(9..10).eq([9]) && before.resident(0..u64::MAX).eq(8..16));
     }
 }

@@ -243,6 +243,15 @@ impl Media {
         (!lost).then(|| self.visible(sector))
     }
 
+    /// Whether a read of any sector gives the same of both, nothing being cached or in flight.
+    ///
+    /// # Panics
+    /// When something is.
+    pub fn holds_same(&self, other: &Self) -> bool {
+        assert!(!self.is_at_risk() && !other.is_at_risk(), "after a power cut");
+        self.damaged == other.damaged && self.durable == other.durable
+    }
+
     /// How many writes and discards have begun and not ended.
     pub fn in_flight(&self) -> usize {
         self.in_flight.len()

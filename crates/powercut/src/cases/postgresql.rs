@@ -1,7 +1,7 @@
 //! PostgreSQL: a row a transaction, by psql. Its programs are the system's, and run as the user
 //! `postgres`, since the server refuses root.
 
-use super::{Failure, Setting, contents, promised};
+use super::{Contents, Failure, Setting, contents};
 use std::{
     collections::BTreeMap,
     fs::{self, File},
@@ -45,7 +45,8 @@ pub fn run(settings: &[Setting], at: &Path, said: &mut dyn Write) -> Result<(), 
 pub fn check(
     settings: &[Setting],
     at: &Path,
-    told: &mut dyn BufRead,
+    promised: &[u64],
+    contents: &mut Contents,
     said: &mut dyn Write,
 ) -> Result<(), Failure> {
     let place = Place::of(at)?;
@@ -66,10 +67,10 @@ pub fn check(
             return Ok(());
         }
     };
-    for id in promised(told)? {
+    for &id in promised {
         match rows.get(&id) {
             None => writeln!(said, "lost {id}")?,
-            Some(body) if *body != contents(id) => writeln!(said, "torn {id}")?,
+            Some(body) if body != contents.of(id) => writeln!(said, "torn {id}")?,
             Some(_) => {}
         }
     }
