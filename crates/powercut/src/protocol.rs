@@ -14,8 +14,8 @@ pub enum Answer {
     Broken(String),
 }
 
-/// The line behind the answers of a built-in check that goes on with the next one; `why` what is left
-/// cannot be used.
+/// The line behind the answers of a built-in check that goes on with the next one; `why` what is
+/// left cannot be used.
 pub fn ended(why: Option<&str>) -> String {
     why.map_or_else(|| "end".to_owned(), |why| format!("end {why}"))
 }

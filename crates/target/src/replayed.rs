@@ -231,13 +231,11 @@ impl Left {
     pub fn read(&mut self, offset: u64, into: &mut [u8]) -> Result<(), IoError> {
         match &mut self.engine {
             Contents::Medium(Remains(media)) => {
-                let medium = &media[0];
-                let sector_bytes = medium.sector_bytes() as usize;
-                let first = offset / sector_bytes as u64;
-                for (cell, sector) in into.chunks_exact_mut(sector_bytes).zip(first..) {
-                    cell.copy_from_slice(medium.sector(sector).ok_or(IoError::Medium)?);
+                let first = offset / u64::from(media[0].sector_bytes());
+                match media[0].read_settled(first, into) {
+                    true => Ok(()),
+                    false => Err(IoError::Medium),
                 }
-                Ok(())
             }
             Contents::Opened(opened) => {
                 let at = Extent { offset, bytes: into.len() as u32 };

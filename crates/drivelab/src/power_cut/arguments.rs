@@ -189,7 +189,8 @@ pub struct PowerCutArguments {
     pub record_writes: Option<PathBuf>,
 
     /// Replay the log FILE on STACK in virtual time, and cut after every flush and at drawn places
-    /// between; file system and program are those of the log
+    /// between; file system and program are those of the log. Nothing is served: no nbdfuse is
+    /// needed
     #[arg(long, value_name = "FILE", conflicts_with_all = RECORDED)]
     pub replay: Option<PathBuf>,
 

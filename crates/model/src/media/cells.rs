@@ -38,6 +38,21 @@ impl Cells {
         &page[start..start + self.cell_bytes]
     }
 
+    /// Whole cells from that sector on.
+    pub(super) fn read(&self, sector: u64, into: &mut [u8]) {
+        assert!(into.len().is_multiple_of(self.cell_bytes), "whole cells");
+        let (first, start) = self.place(sector);
+        let end = start + into.len();
+        into.fill(0);
+        let pages = first..first + end.div_ceil(PAGE_BYTES) as u64;
+        for (&number, page) in self.pages.range(pages) {
+            // Where the page lies, counted from the first page's beginning.
+            let at = (number - first) as usize * PAGE_BYTES;
+            let (from, to) = (at.max(start), (at + PAGE_BYTES).min(end));
+            into[from - start..to - start].copy_from_slice(&page[from - at..to - at]);
+        }
+    }
+
     pub(super) fn set(&mut self, sector: u64, cell: &[u8]) {
         let (number, start) = self.place(sector);
         if !is_zero(cell) {
@@ -104,6 +119,22 @@ fn is_zero(bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cells_read_at_once_are_those_read_one_by_one() {
+        let mut cells = Cells::new(512);
+        for sector in [0, 3, 8, 9, 15, 40, 41] {
+            cells.set(sector, &[sector as u8 + 1; 512]);
+        }
+        for first in 0..20 {
+            for count in [0, 1, 5, 8, 30] {
+                let mut read = vec![7; count * 512];
+                cells.read(first, &mut read);
+                let one_by_one = (first..first + count as u64).flat_map(|it| cells.get(it));
+                assert!(one_by_one.eq(&read), "{count} from {first}");
+            }
+        }
+    }
 
     #[test]
     fn zeroes_take_no_room_and_clones_part_when_one_writes() {

@@ -56,11 +56,12 @@ pub fn side_by_side(
     }
     // What a process had still to say is said of no cut that counts.
     while said.recv().is_ok() {}
-    let ended = crew.wait(interrupted);
+    // What is left changed is told first, after a signal too.
+    crew.wait(interrupted)?;
     if stop.load(Ordering::Relaxed) {
         return Err(PowerCutError::Interrupted);
     }
-    heard.and(ended)
+    heard
 }
 
 fn listen(
