@@ -106,7 +106,7 @@ fn one_process_and_several_find_the_same_and_need_nobody_who_serves() {
         }
         (done.code, found)
     };
-    for fault in ["honoured", "early", "ignored"] {
+    for fault in ["honoured", "early"] {
         let words = ["--cuts", "40", "--flushes", fault, "--workers"];
         let (code, alone) = found(&[&words[..], &["1"]].concat());
         let (code_of_three, three) = found(&[&words[..], &["3"]].concat());
@@ -126,20 +126,10 @@ fn what_was_judged_just_before_keeps_its_verdict_and_is_counted() {
     need_power_cuts!();
     let bench = Bench::new();
     let log = record(&bench, &[]);
-    let words = ["--replay", &log, "--cuts", "600", "--flushes", "ignored"];
-    let (code, found) = replayed(&bench, STACK, &words);
-    assert_eq!(code, Some(1), "{found:#}");
+    let (code, found) = replayed(&bench, STACK, &["--replay", &log, "--cuts", "300"]);
+    assert_eq!(code, Some(0), "{found:#}");
     let number = |name: &str| found[name].as_u64().expect("a number");
     assert!(0 < number("cuts_seen") && number("cuts_seen") < number("cuts"), "{found:#}");
-    // One that took over another's verdict, made again by itself.
-    let broken = found["broken"].as_array().expect("a list");
-    let seen = broken.iter().find(|cut| cut["seen"] == true).expect("one of hundreds");
-    let place = seen["cut"].as_str().expect("a place");
-    let one = ["--replay", &log, "--flushes", "ignored", "--cut", place];
-    let (_, again) = replayed(&bench, STACK, &one);
-    for name in ["cut", "sectors_at_risk", "sectors_changed", "promises", "file_system"] {
-        assert_eq!(again["broken"][0][name], seen[name], "{name} of {place}");
-    }
 }
 
 #[test]
@@ -162,7 +152,6 @@ fn a_signal_ends_all_workers_and_everything_is_put_back() {
         if signal == "INT" {
             assert_eq!(done.code, Some(130), "{}", done.stderr);
             assert!(done.stderr.contains("everything is put back"), "{}", done.stderr);
-            assert!(done.stdout.contains(" cuts a second"), "{}", done.stdout);
         } else {
             // Who is killed tells nobody; the workers end when they find themselves alone.
             let deadline = Instant::now() + Duration::from_secs(60);
@@ -226,7 +215,6 @@ fn a_log_that_cannot_be_made_or_replayed_is_refused_in_a_sentence() {
     refused(&["--record-writes", log], &[log, "there already"]);
     refused(&["--replay", log, "--fs", "xfs"], &["--fs", "--replay"]);
     refused(&["--cut", "1:0"], &["--replay"]);
-    refused(&["--workers", "2"], &["--replay"]);
     refused(&["--replay", log, "--workers", "0"], &["--workers"]);
     refused(&["--replay", log, "--workers", "2", "--cut", "1:0"], &["--workers", "--cut"]);
     refused(&["--replay", log, "--cut", "first"], &["--cut", "1204:0"]);
