@@ -265,6 +265,7 @@ pub fn case(arguments: &CaseArguments) -> Result<ExitCode> {
     let phase = match arguments.phase {
         Phase::Run => powercut::Phase::Run,
         Phase::Check => powercut::Phase::Check,
+        Phase::Checks => powercut::Phase::Checks,
     };
     let (mut told, mut said) = (io::stdin().lock(), io::stdout().lock());
     let CaseArguments { case, set, directory, .. } = arguments;

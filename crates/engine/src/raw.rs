@@ -6,6 +6,7 @@ mod extents;
 mod file;
 mod loops;
 mod mapper;
+mod mounts;
 mod residency;
 mod thread;
 
@@ -21,6 +22,7 @@ pub use file::{
 };
 pub use loops::{LoopBacking, LoopDevice, loop_backing};
 pub use mapper::{HEAD_BYTES as MAPPED_HEAD_BYTES, MapQuestion, mapped};
+pub use mounts::{forget_btrfs, mount, unmount};
 pub use residency::{Residency, residency};
 pub use thread::{
     CpuTime, give_freed_memory_back, own_descriptors, pin_to_cpu, process_cpu, thread_cpu_ns,

@@ -17,12 +17,14 @@ mod lines;
 mod mark;
 mod place;
 mod put_back;
+mod remounting;
 mod stage;
 
 pub use change::Change;
 pub use left::{Left, left};
 pub use lines::Head;
 pub use mark::DriveMark;
+pub use remounting::Remounting;
 pub use stage::{Mounting, attaching};
 
 use crate::{

@@ -4,6 +4,8 @@ use crate::error::{ErrorKind, HostError};
 use std::{
     ffi::OsString,
     io,
+    os::unix::process::CommandExt,
+    path::PathBuf,
     process::{Command, Stdio},
 };
 
@@ -38,8 +40,14 @@ impl Program {
 
     /// Whether it is installed.
     pub fn is_installed(&self) -> bool {
+        self.file().is_some()
+    }
+
+    /// Where it is.
+    fn file(&self) -> Option<PathBuf> {
         let path = search_path();
-        std::env::split_paths(&path).any(|directory| directory.join(self.name()).is_file())
+        let places = std::env::split_paths(&path).map(|directory| directory.join(self.name()));
+        places.into_iter().find(|place| place.is_file())
     }
 
     /// Runs it to its end; its standard output.
@@ -47,7 +55,10 @@ impl Program {
     /// # Errors
     /// That it is not installed, or what it said on standard error.
     pub fn run(&self) -> Result<String, HostError> {
-        let mut command = Command::new(self.name());
+        // By its file, it starts without a copy of this process's memory map; by its name it would
+        // be looked for in a changed path, which takes one.
+        let mut command = Command::new(self.file().ok_or_else(|| self.absent())?);
+        command.arg0(self.name());
         command.args(&self.words[1..]).env("PATH", search_path()).env("LC_ALL", "C");
         let output = command.stdin(Stdio::null()).output().map_err(|error| self.not_run(&error))?;
         if output.status.success() {

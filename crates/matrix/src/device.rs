@@ -442,16 +442,33 @@ fn refuse_no_device(path: &Path) -> Result<(), Refusal> {
     Err(Refusal::new(RefusalKind::NoDevice(what), text))
 }
 
+/// Refuses, before anything is touched, what cannot be mounted here from an image.
+///
+/// # Errors
+/// A sentence with the cure.
+pub fn check_image(configuration: &Configuration) -> Result<(), MatrixError> {
+    if !host::environment::is_root() {
+        let text = "it attaches loop devices and mounts file systems".to_owned();
+        return Err(Refusal::new(RefusalKind::NotRoot, text).into());
+    }
+    check_kernel(configuration.fs())
+}
+
+fn check_kernel(fs: &str) -> Result<(), MatrixError> {
+    if host::environment::can_mount(fs, &Roots::default()) {
+        return Ok(());
+    }
+    let text = format!("{fs}: this kernel has no {fs}: load its module, or leave it out");
+    Err(Refusal::new(RefusalKind::Level(Axis::Fs), text).into())
+}
+
 fn check_file_systems(configurations: &[Configuration]) -> Result<(), MatrixError> {
     let mut fs: Vec<&str> = configurations.iter().map(Configuration::fs).collect();
     fs.sort_unstable();
     fs.dedup();
     for fs in fs.into_iter().filter(|fs| *fs != "raw") {
         Program::new([format!("mkfs.{fs}")]).require()?;
-        if !host::environment::can_mount(fs, &Roots::default()) {
-            let text = format!("{fs}: this kernel has no {fs}: load its module, or leave it out");
-            return Err(Refusal::new(RefusalKind::Level(Axis::Fs), text).into());
-        }
+        check_kernel(fs)?;
     }
     Ok(())
 }

@@ -55,8 +55,9 @@ pub mod rig {
     pub use crate::{
         attached::Attached,
         cut::{checker, put_back, wait_for_cut},
+        device::check_image,
         serving::{connect, uri},
-        stage::{mount_again, set},
+        stage::{mount_again, remounting, set},
     };
 }
 

@@ -11,7 +11,7 @@ use crate::{
 };
 use host::{
     Directory, Ledger, Program,
-    ledger::Mounting,
+    ledger::{Mounting, Remounting},
     setting::{Attribute, WriteCache},
 };
 use std::path::{Path, PathBuf};
@@ -108,6 +108,26 @@ pub fn mount_again(
 ) -> Result<(), MatrixError> {
     make_mount_point(ledger, at)?;
     Ok(ledger.mount(device, at, &mounting(configuration, None))?)
+}
+
+/// Mounts and unmounts again and again what is on a model, whose journal is inside. Others that
+/// bear the same identifier may be mounted beside it.
+///
+/// # Errors
+/// Nothing can be mounted there.
+pub fn remounting(
+    ledger: &mut Ledger,
+    configuration: &Configuration,
+    device: &Path,
+    at: &Path,
+) -> Result<Remounting, MatrixError> {
+    make_mount_point(ledger, at)?;
+    let mut how = mounting(configuration, None);
+    if how.fs == "xfs" {
+        how.options = if how.options.is_empty() { String::new() } else { how.options + "," };
+        how.options += "nouuid";
+    }
+    Ok(ledger.remounting(device, at, how)?)
 }
 
 /// In a directory of our own, which nobody else can enter.

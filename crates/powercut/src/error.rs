@@ -44,6 +44,9 @@ pub enum PowerCutError {
     /// A log of writes that cannot be replayed so: a sentence with the cure.
     #[error("{0}")]
     NoReplay(String),
+    /// What a process said that replays a share of the log: a sentence with the cure.
+    #[error("{0}")]
+    Worker(String),
     /// A round cannot be kept in the history.
     #[error(transparent)]
     Unkept(#[from] record::StoreError),

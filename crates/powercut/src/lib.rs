@@ -20,6 +20,7 @@
 //! built in. The protocol is in docs/reference/power-cut.md.
 #![forbid(unsafe_code)]
 
+mod answers;
 pub mod cases;
 mod error;
 mod keep;
@@ -36,4 +37,4 @@ pub use error::PowerCutError;
 pub use keep::{METHOD, record};
 pub use order::{Phase, PowerCutOrder, Program};
 pub use round::{Audience, check, rounds};
-pub use tree::die_with_parent;
+pub use tree::{die_with_parent, end_with_parent};

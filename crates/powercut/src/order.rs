@@ -46,6 +46,8 @@ pub struct Program {
     pub words: Vec<OsString>,
     /// It is one of ours, which has files.
     pub is_built_in: bool,
+    /// One process of it can check again and again.
+    pub checks_again: bool,
 }
 
 /// Where a program works.
@@ -78,6 +80,8 @@ pub enum Phase {
     Run,
     /// Say which promises are not kept.
     Check,
+    /// The same, of a built-in program, as often as it is asked.
+    Checks,
 }
 
 impl Phase {
@@ -86,11 +90,22 @@ impl Phase {
         match self {
             Self::Run => "run",
             Self::Check => "check",
+            Self::Checks => "checks",
         }
     }
 }
 
 impl PowerCutOrder {
+    /// A sentence about a check that does not end.
+    pub(crate) fn late(&self) -> String {
+        format!(
+            "the check did not end within {} s: `{} check` must print `lost ID`, `torn ID` or \
+             `broken WHY` and end",
+            self.patience.as_secs(),
+            self.program.shown()
+        )
+    }
+
     /// No round of it yet: a round's number and the seed are all that it is drawn from.
     pub fn begun(&self, rounds: RangeInclusive<u32>) -> PowerCuts {
         PowerCuts {
@@ -107,6 +122,18 @@ impl PowerCutOrder {
 }
 
 impl Program {
+    /// As it would be typed.
+    pub fn shown(&self) -> String {
+        let words = self.words.iter().map(|word| word.to_string_lossy());
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    /// The file that it is.
+    pub(crate) fn file_name(&self) -> String {
+        let name = Path::new(&self.words[0]).file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
     /// The command line of a phase.
     pub fn command(&self, phase: Phase, place: &Place) -> Vec<OsString> {
         let mut words = self.words.clone();

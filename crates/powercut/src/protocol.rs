@@ -14,6 +14,20 @@ pub enum Answer {
     Broken(String),
 }
 
+/// The line behind the answers of a built-in check that goes on with the next one; `why` what is
+/// left cannot be used.
+pub fn ended(why: Option<&str>) -> String {
+    why.map_or_else(|| "end".to_owned(), |why| format!("end {why}"))
+}
+
+/// Whether a line is that one, and what it says.
+pub fn end(line: &str) -> Option<Option<&str>> {
+    match line.strip_prefix("end")? {
+        "" => Some(None),
+        why => why.strip_prefix(' ').map(Some),
+    }
+}
+
 /// The identifier of a promise, where the line is one: `ack ID`.
 pub fn acknowledged(line: &str) -> Option<&str> {
     identifier(line.strip_prefix("ack ")?)
@@ -40,6 +54,16 @@ fn identifier(text: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_end_of_a_check_is_read_as_it_was_written() {
+        for why in [None, Some("no database"), Some("")] {
+            assert_eq!(end(&ended(why)), Some(why));
+        }
+        for line in ["ended", "lost 3", "", " end"] {
+            assert_eq!(end(line), None, "{line:?}");
+        }
+    }
 
     #[test]
     fn promises_and_answers_are_told_from_other_lines() {

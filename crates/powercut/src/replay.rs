@@ -4,10 +4,11 @@
 //! ```text
 //!   log -> Survey: operations, flushes, promises, the command line         target::write_log
 //!   Places: after every flush, and some that the seed draws                places
+//!   Share: those of one process of several                                 share, side_by_side
 //!   for each operation:  Replayed::begin ... finish                        target::replayed
-//!     for each place of it:  left_by_cut -> Left
-//!       Image: a sparse file in memory takes what is left                  image
-//!       losetup, mount, the program's check, umount, the file system's own check    round::Rig
+//!     for each place of it:  left_by_cut -> Remains
+//!       the same was judged lately: the same verdict                       judged
+//!       Judge: mount, the program's check, umount, the file system's own   judge, image, checker
 //!   -> Cut: a PowerCutRound at a Place; Tally                              page
 //! ```
 //!
@@ -15,23 +16,31 @@
 //! looked at is a file, so that no disk and no server is needed, and a cut costs what mount and
 //! checks cost.
 
+mod checker;
 mod image;
+mod judge;
+mod judged;
 mod page;
 mod places;
+mod share;
+mod side_by_side;
 
-pub use page::{head, json, line, progress, recorded, verdict};
+pub use page::{head, json, line, progress, recorded, told, verdict};
 pub use places::{Place, Places};
+pub use share::{Share, workers};
+pub use side_by_side::side_by_side;
 
 use crate::{
     error::PowerCutError,
-    order::{self, PowerCutOrder},
+    order::PowerCutOrder,
     recording::failed,
-    round::{Rig, begin, file_system},
+    round::{begin, lost_member},
 };
 use block::IoError;
-use host::{Directory, Ledger, Roots, ledger::Mounting};
-use image::Image;
-use matrix::{Caller, MatrixError, rig};
+use host::{Ledger, Roots, ledger::Change};
+use judge::Judge;
+use judged::Judged;
+use matrix::{Caller, MatrixError, TestDevice, rig};
 use record::{FileSystemState, PowerCutRound, Promises};
 use std::{
     fs::File,
@@ -40,9 +49,9 @@ use std::{
     time::Instant,
 };
 use target::{
-    replayed::{Left, Replayed},
+    replayed::Replayed,
     serve::Loss,
-    write_log::{self, Entry, Operation, Reader, Survey, survey},
+    write_log::{Entry, Operation, Reader, Survey, survey},
 };
 
 /// What is replayed, and where the power is cut.
@@ -56,6 +65,8 @@ pub struct ReplayOrder {
     pub survey: Survey,
     /// Where.
     pub places: Places,
+    /// Which of these.
+    pub share: Share,
 }
 
 /// What a power cut found.
@@ -65,6 +76,8 @@ pub struct Cut {
     pub place: Place,
     /// Sectors that had a version beside the one on the medium.
     pub sectors_at_risk: u64,
+    /// It left what was judged before.
+    pub seen: bool,
     /// The rest.
     pub found: PowerCutRound,
 }
@@ -88,10 +101,12 @@ pub struct Tally {
     pub cuts: u64,
     /// How many broke a promise.
     pub broken: u64,
-    /// The first of those.
+    /// The first of those in the log.
     pub first_broken: Option<Place>,
     /// How many found nothing in the drives' caches.
     pub idle: u64,
+    /// How many left the same bytes, with the same promises due, as one that was judged before.
+    pub seen: u64,
     /// Promises that were due, and what became of them, summed over the cuts.
     pub promises: Promises,
     /// Seconds since the first operation that is cut.
@@ -109,6 +124,48 @@ pub fn open(path: &Path) -> Result<Survey, PowerCutError> {
         return Err(PowerCutError::NoPromise(path.display().to_string()));
     }
     Ok(survey)
+}
+
+/// Refuses what cannot be had here, before anything is touched. Nothing is served, so that no
+/// program for that is needed.
+///
+/// # Errors
+/// A sentence with the cure.
+pub fn check(order: &ReplayOrder, caller: &Caller) -> Result<(), PowerCutError> {
+    let PowerCutOrder { configuration, stack, .. } = &order.order;
+    if configuration.is_raw() {
+        return Err(PowerCutError::NoReplay(
+            "the log was recorded without a file system, and only the program that attached the \
+             drives could say what a cut left: record with one"
+                .to_owned(),
+        ));
+    }
+    caller.check_place()?;
+    lost_member(&order.order)?;
+    TestDevice::Model { stack: stack.clone() }.bytes()?;
+    rig::check_image(configuration)?;
+    if let Some(checker) = rig::checker(configuration, Path::new("")) {
+        checker.require().map_err(MatrixError::from)?;
+    }
+    Ok(())
+}
+
+impl ReplayOrder {
+    /// So much of the drives the file system takes, from their beginning.
+    fn file_system_bytes(&self) -> u64 {
+        self.order.bytes.min(self.survey.head.device_bytes)
+    }
+
+    /// For how many images there is memory; an image and the media below it take as much as the log
+    /// wrote, and what was written more than once counts as often.
+    pub fn images_max(&self) -> u64 {
+        let usable = host::environment::memory_usable(&Roots::default()).unwrap_or(u64::MAX);
+        usable / (2 * self.image_bytes()).max(1)
+    }
+
+    fn image_bytes(&self) -> u64 {
+        self.survey.written_bytes.min(self.file_system_bytes())
+    }
 }
 
 /// Replays the log and cuts at all places of it, until one cannot be looked at or `stop` is raised.
@@ -133,11 +190,11 @@ pub fn replay(
 }
 
 fn open_drives(order: &ReplayOrder) -> Result<Replayed, PowerCutError> {
-    let PowerCutOrder { stack, flushes, lost_member, bytes, .. } = &order.order;
+    let PowerCutOrder { stack, flushes, lost_member, .. } = &order.order;
     let drives = Replayed::open(stack, *flushes, *lost_member);
     let drives = drives.map_err(|error| PowerCutError::NoReplay(error.to_string()))?;
     let capacity = drives.geometry().capacity_bytes;
-    let needed = order.survey.head.device_bytes.min(*bytes);
+    let needed = order.file_system_bytes();
     if capacity < needed {
         return Err(PowerCutError::NoReplay(format!(
             "model:{stack} has {}, and the file system in the log {}: give STACK a larger \
@@ -146,9 +203,8 @@ fn open_drives(order: &ReplayOrder) -> Result<Replayed, PowerCutError> {
             block::display_bytes(needed)
         )));
     }
-    // The image is in memory: without room, mounts would fail that say nothing of the drives. What
-    // was written more than once counts as often.
-    let image_bytes = order.survey.written_bytes.min(needed);
+    // The image is in memory: without room, mounts would fail that say nothing of the drives.
+    let image_bytes = order.image_bytes();
     let usable = host::environment::memory_usable(&Roots::default()).unwrap_or(u64::MAX);
     if usable < image_bytes {
         return Err(PowerCutError::NoReplay(format!(
@@ -170,43 +226,36 @@ fn replay_all(
     stop: &AtomicBool,
 ) -> Result<(), PowerCutError> {
     let (mut ledger, whole) = begin(caller, audience.step())?;
-    let bytes = order.order.bytes.min(order.survey.head.device_bytes);
-    let image = make_image(&mut ledger, &caller.place, bytes, &drives)?;
-    let since = Instant::now();
-    let mut replay = Replay { order, caller, stop, ledger, drives, image, tally, audience, since };
+    let judge = Judge::new(&mut ledger, order, caller, stop, drives.geometry().block_bytes)?;
+    stand_for_checks(&mut ledger, order, judge.at())?;
+    let (judged, since) = (Judged::default(), Instant::now());
+    let mut replay = Replay { order, stop, ledger, drives, judge, judged, tally, audience, since };
     let ended = replay.run();
-    let mut ledger = replay.ledger;
-    drop(replay.image);
+    let Replay { mut ledger, judge, .. } = replay;
+    drop(judge);
     rig::put_back(&mut ledger, whole, &mut Vec::new())?;
     ended
 }
 
-/// An empty file in memory, as large as what the file system takes of the drives.
-fn make_image(
+/// A line of the ledger for every process that checks.
+fn stand_for_checks(
     ledger: &mut Ledger,
-    base: &Path,
-    bytes: u64,
-    drives: &Replayed,
-) -> Result<Image, PowerCutError> {
-    let memory = base.join("memory");
-    ledger.new_directory(&Directory::open_canonical(base)?, "memory".as_ref())?;
-    // What no flush of the check's is to wait for a disk; pages are taken when they are written.
-    let mounting = Mounting { fs: "tmpfs".to_owned(), options: "mode=700,size=90%".to_owned() };
-    ledger.mount(Path::new("tmpfs"), &memory, &mounting)?;
-    let file = ledger.file(&Directory::open_canonical(&memory)?, "image".as_ref())?;
-    let path = memory.join("image");
-    let image = Image::new(file, path.clone(), bytes, drives.geometry().block_bytes);
-    image.map_err(|error| failed(&path, error.into()))
+    order: &ReplayOrder,
+    at: &Path,
+) -> Result<(), PowerCutError> {
+    let program = order.order.program.file_name();
+    let mark = at.display().to_string();
+    Ok(ledger.make(Change::Process { program, mark }, || Ok(()))?)
 }
 
 /// A replay under way.
 struct Replay<'a> {
     order: &'a ReplayOrder,
-    caller: &'a Caller,
     stop: &'a AtomicBool,
     ledger: Ledger,
     drives: Replayed,
-    image: Image,
+    judge: Judge<'a>,
+    judged: Judged,
     tally: &'a mut Tally,
     audience: &'a mut dyn Audience,
     since: Instant,
@@ -226,7 +275,11 @@ impl Replay<'_> {
         {
             let Entry::Operation(operation) = entry else { break };
             number += 1;
-            self.operation(number, operation, reader.payload(), places.at(number, operation))?;
+            let of_it = match self.order.share.has(number) {
+                true => places.at(number, operation),
+                false => Vec::new(),
+            };
+            self.operation(number, operation, reader.payload(), of_it)?;
         }
         Ok(())
     }
@@ -255,7 +308,7 @@ impl Replay<'_> {
                 )));
             }
             if matches!(operation, Operation::Write { .. }) {
-                self.image.touch(offset, bytes);
+                self.judge.touch(offset, bytes);
             }
         }
         self.drives.begin(operation, payload).map_err(of_drives)?;
@@ -275,92 +328,42 @@ impl Replay<'_> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(PowerCutError::Interrupted);
         }
-        let order = &self.order.order;
-        let due = self.order.survey.due(place.operations_before());
-        let promised: Vec<String> =
-            self.order.survey.promises[..due].iter().map(|promise| promise.id.clone()).collect();
+        let survey = &self.order.survey;
+        let due = survey.due(place.operations_before());
         let round = (self.tally.cuts + 1) as u32;
-        let mut found = PowerCutRound {
-            round,
-            cut_after_s: 0.0,
-            sectors_changed: 0,
-            promises: Promises { made: due as u64, lost: 0, torn: 0 },
-            broken: None,
-            file_system: FileSystemState::Unmountable,
-            mounted_after_s: 0.0,
+        let (remains, loss) = self.drives.left_by_cut(place.seed(self.order.order.seed));
+        let Loss { sectors_changed, sectors_at_risk, .. } = loss;
+        let known = self.judged.find(&remains, due as u64);
+        let (found, seen) = match known {
+            Some(found) => (PowerCutRound { round, sectors_changed, ..found.clone() }, true),
+            None => {
+                let mut found = PowerCutRound {
+                    round,
+                    cut_after_s: 0.0,
+                    sectors_changed,
+                    promises: Promises { made: due as u64, lost: 0, torn: 0 },
+                    broken: None,
+                    file_system: FileSystemState::Unmountable,
+                    mounted_after_s: 0.0,
+                };
+                let promised = survey.promises[..due].iter().map(|promise| promise.id.clone());
+                let promised: Vec<String> = promised.collect();
+                match self.drives.open_left(&remains) {
+                    Ok(left) => self.judge.look(&mut self.ledger, left, &promised, &mut found)?,
+                    // What stands on the drives cannot be opened again: all of it is lost.
+                    Err(error) => {
+                        found.promises.lost = due as u64;
+                        found.broken = Some(error.to_string());
+                    }
+                }
+                self.judged.keep(remains, &found);
+                (found, false)
+            }
         };
-        let mut sectors_at_risk = 0;
-        match self.drives.left_by_cut(place.seed(order.seed)) {
-            Ok((left, loss)) => {
-                let Loss { sectors_changed, .. } = loss;
-                (found.sectors_changed, sectors_at_risk) = (sectors_changed, loss.sectors_at_risk);
-                self.look(left, round, &promised, &mut found)?;
-            }
-            // What stands on the drives cannot be opened again: all of it is lost.
-            Err(error) => {
-                found.promises.lost = due as u64;
-                found.broken = Some(error.to_string());
-            }
-        }
-        let cut = Cut { place, sectors_at_risk, found };
+        let cut = Cut { place, sectors_at_risk, seen, found };
         self.tally.add(&cut, self.since.elapsed().as_secs_f64());
         self.audience.cut(&cut, self.tally)
     }
-
-    /// Mounts what is left, has the program check it, unmounts it, and has the file system checked.
-    fn look(
-        &mut self,
-        mut left: Left,
-        round: u32,
-        promised: &[String],
-        found: &mut PowerCutRound,
-    ) -> Result<(), PowerCutError> {
-        let order = &self.order.order;
-        if let Err(error) = self.image.take(&mut left) {
-            let image::Untaken::Drives(error) = error else { return Err(error.into()) };
-            found.promises.lost = found.promises.made;
-            found.broken = Some(format!("what is left cannot be read: {error:?}"));
-            return Ok(());
-        }
-        drop(left);
-        let (caller, stop) = (self.caller, self.stop);
-        let mut rig = Rig { order, caller, stop, round, children: Vec::new(), workload: None };
-        let mark = self.ledger.mark();
-        let looked = look(&mut self.ledger, &mut rig, &self.image, promised, found);
-        rig.end_workload();
-        rig::put_back(&mut self.ledger, mark, &mut Vec::new())?;
-        looked?;
-        // Ctrl-C goes to mount and fsck, too: what they say then is said of nothing.
-        if stop.load(Ordering::Relaxed) {
-            return Err(PowerCutError::Interrupted);
-        }
-        Ok(())
-    }
-}
-
-fn look(
-    ledger: &mut Ledger,
-    rig: &mut Rig<'_>,
-    image: &Image,
-    promised: &[String],
-    found: &mut PowerCutRound,
-) -> Result<(), PowerCutError> {
-    let order = rig.order;
-    let at = rig.caller.place.join("mount");
-    let device = ledger.loop_device(image.file(), image.path(), Some(image.bytes()))?;
-    let mark = ledger.mark();
-    let since = Instant::now();
-    let mounted = rig::mount_again(ledger, &order.configuration, &device, &at);
-    found.mounted_after_s = since.elapsed().as_secs_f64();
-    if let Err(error) = mounted {
-        ledger.say(&error.to_string());
-        found.promises.lost = found.promises.made;
-        return Ok(());
-    }
-    rig.ask(ledger, &order::Place::Directory(at), promised, found)?;
-    rig::put_back(ledger, mark, &mut Vec::new())?;
-    found.file_system = file_system(ledger, order, &device);
-    Ok(())
 }
 
 impl Tally {
@@ -368,24 +371,15 @@ impl Tally {
         self.cuts += 1;
         self.seconds = seconds;
         self.idle += u64::from(cut.sectors_at_risk == 0);
+        self.seen += u64::from(cut.seen);
         let Promises { made, lost, torn } = cut.found.promises;
         self.promises.made += made;
         self.promises.lost += lost;
         self.promises.torn += torn;
         if cut.found.is_broken() {
             self.broken += 1;
-            self.first_broken.get_or_insert(cut.place);
-        }
-    }
-}
-
-impl From<image::Untaken> for PowerCutError {
-    fn from(error: image::Untaken) -> Self {
-        match error {
-            image::Untaken::Image(path, error) => {
-                failed(&path, write_log::WriteLogError::Io(error))
-            }
-            image::Untaken::Drives(error) => Self::NoReplay(format!("the drives answer {error:?}")),
+            let first = self.first_broken.map_or(cut.place, |first| first.min(cut.place));
+            self.first_broken = Some(first);
         }
     }
 }

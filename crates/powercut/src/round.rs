@@ -1,10 +1,11 @@
 //! One round after the other, each on new drives.
 
 use crate::{
+    answers::Answers,
     error::PowerCutError,
     moment::{Moment, draw},
     order::{Phase, Place, PowerCutOrder},
-    protocol::{self, Answer},
+    protocol,
     recording::Recording,
     tree,
     workload::{Heard, Workload},
@@ -59,10 +60,7 @@ pub fn check(order: &PowerCutOrder, caller: &Caller) -> Result<(), PowerCutError
     if let Some(path) = &order.record_writes {
         Recording::check(path)?;
     }
-    if let Some(member) = order.lost_member {
-        target::serve::without(&order.stack, member)
-            .map_err(|error| PowerCutError::NoMember(error.to_string()))?;
-    }
+    lost_member(order)?;
     let device = TestDevice::Model { stack: order.stack.clone() };
     if is_raw {
         device.info()?;
@@ -73,6 +71,13 @@ pub fn check(order: &PowerCutOrder, caller: &Caller) -> Result<(), PowerCutError
         checker.require().map_err(MatrixError::from)?;
     }
     Ok(())
+}
+
+/// Refuses an array that cannot do without a member.
+pub(crate) fn lost_member(order: &PowerCutOrder) -> Result<(), PowerCutError> {
+    let Some(member) = order.lost_member else { return Ok(()) };
+    let without = target::serve::without(&order.stack, member);
+    without.map(drop).map_err(|error| PowerCutError::NoMember(error.to_string()))
 }
 
 /// All rounds of `cuts` that have not ended, until one cannot be had or `stop` is raised; each is
@@ -358,7 +363,8 @@ impl Rig<'_> {
             (status, _) => {
                 let status = status.map_or_else(|| "a lost status".to_owned(), |s| s.to_string());
                 let why = if complaint.is_empty() { "it said nothing" } else { &complaint };
-                Err(self.fault(&format!("`{}` ended with {status}: {why}", self.shown())))
+                Err(self
+                    .fault(&format!("`{}` ended with {status}: {why}", self.order.program.shown())))
             }
         }
     }
@@ -371,58 +377,31 @@ impl Rig<'_> {
         promised: &[String],
         result: &mut PowerCutRound,
     ) -> Result<(), PowerCutError> {
+        let round = self.round;
         let told: String = promised.iter().map(|id| format!("{id}\n")).collect();
         let program = &self.order.program;
         let workload = Workload::start(ledger, program, Phase::Check, place, told)?;
         let workload = self.workload.insert(workload);
         let deadline = Instant::now() + self.order.patience;
-        let mut kept: BTreeSet<&str> = promised.iter().map(String::as_str).collect();
+        let mut answers = Answers::new(promised, result);
         loop {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(PowerCutError::Interrupted);
             }
             match workload.hear(deadline.min(Instant::now() + LOOK)) {
                 Heard::Line(_, line) => {
-                    let (count, id) = match protocol::answer(&line) {
-                        Some(Answer::Lost(id)) => (&mut result.promises.lost, id),
-                        Some(Answer::Torn(id)) => (&mut result.promises.torn, id),
-                        Some(Answer::Broken(why)) => {
-                            result.broken = Some(why);
-                            continue;
-                        }
-                        None => continue,
-                    };
-                    if !kept.remove(id.as_str()) {
-                        return Err(self.fault(&format!(
-                            "the check says `{line}`: it must name each broken promise once, and \
-                             none that was not made"
-                        )));
-                    }
-                    *count += 1;
+                    let taken = answers.take(&line);
+                    taken.map_err(|text| PowerCutError::Workload { round, text })?;
                 }
                 Heard::Silence if Instant::now() < deadline => {}
-                Heard::Silence => {
-                    let seconds = self.order.patience.as_secs();
-                    return Err(self.fault(&format!(
-                        "the check did not end within {seconds} s: `{} check` must print `lost \
-                         ID`, `torn ID` or `broken WHY` and end",
-                        self.shown()
-                    )));
-                }
+                Heard::Silence => return Err(self.fault(&self.order.late())),
                 Heard::Cut(_) => unreachable!("nobody listens for it"),
                 Heard::End => break,
             }
         }
         let workload = self.workload.take().expect("it was started");
         let (status, complaint) = workload.wait();
-        if !status.is_some_and(|status| status.success()) {
-            // Two words for one thing: what is left cannot be used.
-            result.broken.get_or_insert(complaint);
-        }
-        if result.broken.is_some() {
-            // None of it can be had.
-            result.promises.lost += kept.len() as u64;
-        }
+        answers.end((!status.is_some_and(|status| status.success())).then_some(complaint));
         Ok(())
     }
 
@@ -431,13 +410,8 @@ impl Rig<'_> {
         self.fault(&format!(
             "`{} run` promised nothing within {seconds} s: it must print a line `ack ID` when \
              something is promised, and not keep it in a buffer",
-            self.shown()
+            self.order.program.shown()
         ))
-    }
-
-    fn shown(&self) -> String {
-        let words = self.order.program.words.iter();
-        words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
     }
 
     fn fault(&self, text: &str) -> PowerCutError {

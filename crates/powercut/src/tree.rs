@@ -73,6 +73,12 @@ pub fn die_with_parent(parent: Option<u32>) -> bool {
     parent.is_none_or(|parent| parent == parent_id())
 }
 
+/// From now on this process is asked to end when its parent is gone, and puts back what it changed.
+pub fn end_with_parent() {
+    // Where it cannot be had, it ends with its output: nobody reads that.
+    let _ = set_parent_process_death_signal(Some(Signal::INT));
+}
+
 /// Waits until killed processes are gone, their parents being gone already.
 pub fn reap(killed: &[u32]) {
     let deadline = Instant::now() + PATIENCE;

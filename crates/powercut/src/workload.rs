@@ -10,7 +10,7 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     os::unix::process::CommandExt,
     path::Path,
-    process::{Child, ChildStdout, Command, ExitStatus, Stdio},
+    process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio},
     sync::mpsc::{Receiver, Sender, channel},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -25,6 +25,8 @@ const NBD_URI: &str = "NBD_URI";
 /// A program under way.
 pub struct Workload {
     child: Child,
+    /// Of one that stays.
+    stdin: Option<ChildStdin>,
     heard: Receiver<Heard>,
     /// For what others have to say.
     to: Sender<Heard>,
@@ -56,12 +58,26 @@ impl Workload {
         place: &Place,
         told: String,
     ) -> Result<Self, HostError> {
-        let (words, directory) = (program.command(phase, place), place.directory());
-        let name = Path::new(&words[0]).file_name().unwrap_or_default();
-        let name = name.to_string_lossy().into_owned();
+        let mut workload = Self::stay(ledger, program, phase, place, place.directory())?;
+        let mut stdin = workload.stdin.take().expect("it is piped");
+        // Beside it: a check may read late. What it does not read is its own affair.
+        thread::spawn(move || stdin.write_all(told.as_bytes()));
+        Ok(workload)
+    }
+
+    /// Starts a phase of `program` in a working directory; it is told later what to do.
+    pub fn stay(
+        ledger: &mut Ledger,
+        program: &Program,
+        phase: Phase,
+        place: &Place,
+        directory: &Path,
+    ) -> Result<Self, HostError> {
+        let words = program.command(phase, place);
+        let name = program.file_name();
         let shown: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
         ledger.say(&shown.join(" "));
-        let mark = directory.display().to_string();
+        let mark = place.directory().display().to_string();
         let before = tree::children();
         let mut child = ledger.process(&name, &mark, || {
             let mut command = Command::new(&words[0]);
@@ -75,9 +91,7 @@ impl Workload {
             command.process_group(0);
             command.spawn().map_err(|error| HostError::starting(&name, error))
         })?;
-        let mut stdin = child.stdin.take().expect("it is piped");
-        // Beside it: a check may read late. What it does not read is its own affair.
-        thread::spawn(move || stdin.write_all(told.as_bytes()));
+        let stdin = child.stdin.take();
         let stdout = child.stdout.take().expect("it is piped");
         let (to, heard) = channel();
         let lines = to.clone();
@@ -93,7 +107,16 @@ impl Workload {
         });
         let stderr = child.stderr.take().expect("it is piped");
         let complaint = thread::spawn(move || complaint(stderr));
-        Ok(Self { child, heard, to, has_ended: false, before, complaint: Some(complaint) })
+        let complaint = Some(complaint);
+        Ok(Self { child, stdin, heard, to, has_ended: false, before, complaint })
+    }
+
+    /// Tells one that stays what to do; it reads all of that before it answers. Whether it is there
+    /// to hear it shows by its answer.
+    pub fn tell(&mut self, text: &str) {
+        if let Some(stdin) = &mut self.stdin {
+            let _ = stdin.write_all(text.as_bytes());
+        }
     }
 
     /// What comes next, if it comes by then.

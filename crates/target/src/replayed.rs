@@ -5,7 +5,10 @@
 //!   write_log::Reader -> Operation -> Replayed::begin, until, finish     one after the other
 //!                                       | left_by_cut(seed): the media are cloned, the clones cut
 //!                                       v
-//!                                     Left: opened as after a power cut; read, nothing else
+//!                                     Remains: what the media hold
+//!                                       | open
+//!                                       v
+//!                                     Left: the stack as after a power cut; read, nothing else
 //! ```
 //!
 //! Operations are sent one at a time, in the order of the log. What of them the drives may have on
@@ -23,6 +26,7 @@ use block::{
 };
 use lab::target::TargetError;
 use model::Media;
+use std::rc::Rc;
 
 /// Longest request: some models take any length, and a buffer has that of the longest.
 const TRANSFER_BYTES_MAX: u32 = 1 << 20;
@@ -40,7 +44,11 @@ pub struct Replayed {
     done: Vec<Completion>,
 }
 
-/// What a power cut left.
+/// What a power cut left on the media. A clone costs nothing.
+#[derive(Clone, Debug)]
+pub struct Remains(Rc<Vec<Media>>);
+
+/// The stack, opened on what a power cut left.
 pub struct Left {
     engine: Contents,
     buffer: Option<Buf>,
@@ -48,7 +56,7 @@ pub struct Left {
 
 enum Contents {
     /// One drive and nothing on it: its medium says what it holds.
-    Medium(Box<Media>),
+    Medium(Remains),
     /// The stack, opened again.
     Opened(Box<Opened>),
 }
@@ -159,19 +167,23 @@ impl Replayed {
     }
 
     /// What would be there if the power went now; nothing happens to the stack.
+    pub fn left_by_cut(&self, seed: u64) -> (Remains, Loss) {
+        let (media, loss) = self.opened.left_by_cut(seed);
+        (Remains(Rc::new(media)), loss)
+    }
+
+    /// The stack on what is left.
     ///
     /// # Errors
     /// A managed volume on the drives that cannot be recovered.
-    pub fn left_by_cut(&self, seed: u64) -> Result<(Left, Loss), TargetError> {
-        let (mut media, loss) = self.opened.left_by_cut(seed);
+    pub fn open_left(&self, remains: &Remains) -> Result<Left, TargetError> {
         if self.is_plain() {
-            let medium = Box::new(media.pop().expect("it has a drive"));
-            return Ok((Left { engine: Contents::Medium(medium), buffer: None }, loss));
+            return Ok(Left { engine: Contents::Medium(remains.clone()), buffer: None });
         }
-        let purpose = Purpose::Replayed(Power::Back(media));
+        let purpose = Purpose::Replayed(Power::Back(remains.0.to_vec()));
         let mut opened = Box::new(open_for(purpose, &self.back, &self.catalog, 0)?);
         let buffer = opened.pool(1, self.geometry.transfer_bytes_max as usize).pop();
-        Ok((Left { engine: Contents::Opened(opened), buffer }, loss))
+        Ok(Left { engine: Contents::Opened(opened), buffer })
     }
 
     /// Whether it is one drive and nothing else.
@@ -203,6 +215,14 @@ impl Replayed {
     }
 }
 
+impl Remains {
+    /// Whether every byte of all media is the same.
+    pub fn holds_same(&self, other: &Self) -> bool {
+        let mut pairs = self.0.iter().zip(&*other.0);
+        self.0.len() == other.0.len() && pairs.all(|(one, two)| one.holds_same(two))
+    }
+}
+
 impl Left {
     /// Fills `into` from there on: whole blocks, no more than the stack takes at once.
     ///
@@ -210,13 +230,12 @@ impl Left {
     /// It cannot be read.
     pub fn read(&mut self, offset: u64, into: &mut [u8]) -> Result<(), IoError> {
         match &mut self.engine {
-            Contents::Medium(medium) => {
-                let sector_bytes = medium.sector_bytes() as usize;
-                let first = offset / sector_bytes as u64;
-                for (cell, sector) in into.chunks_exact_mut(sector_bytes).zip(first..) {
-                    cell.copy_from_slice(medium.sector(sector).ok_or(IoError::Medium)?);
+            Contents::Medium(Remains(media)) => {
+                let first = offset / u64::from(media[0].sector_bytes());
+                match media[0].read_settled(first, into) {
+                    true => Ok(()),
+                    false => Err(IoError::Medium),
                 }
-                Ok(())
             }
             Contents::Opened(opened) => {
                 let at = Extent { offset, bytes: into.len() as u32 };

@@ -8,7 +8,7 @@ use lab::duration::parse_seconds;
 use matrix::{Axes, Axis, Configuration};
 use powercut::{
     PowerCutError, PowerCutOrder, Program, cases,
-    replay::{Place, Places, ReplayOrder},
+    replay::{Place, Places, ReplayOrder, Share},
 };
 use std::{
     ffi::OsString,
@@ -189,7 +189,8 @@ pub struct PowerCutArguments {
     pub record_writes: Option<PathBuf>,
 
     /// Replay the log FILE on STACK in virtual time, and cut after every flush and at drawn places
-    /// between; file system and program are those of the log
+    /// between; file system and program are those of the log. Nothing is served: no nbdfuse is
+    /// needed
     #[arg(long, value_name = "FILE", conflicts_with_all = RECORDED)]
     pub replay: Option<PathBuf>,
 
@@ -201,6 +202,16 @@ pub struct PowerCutArguments {
     /// Of --replay: this cut alone, as an earlier call named it
     #[arg(long, value_name = "OPERATION:DRAW", requires = "replay", conflicts_with = "cuts")]
     pub cut: Option<Place>,
+
+    /// Of --replay: so many processes mount and check side by side; 1 where commands are printed,
+    /// else as many as keep the processors busy
+    #[arg(long, value_name = "N", requires = "replay", conflicts_with_all = ["cut", "verbose"],
+          value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub workers: Option<u32>,
+
+    /// The cuts of one of several processes
+    #[arg(long, hide = true, value_name = "K/N", requires = "replay")]
+    pub share: Option<Share>,
 
     /// Write the record to FILE; `-` is stdout, with nothing else there
     #[arg(long, value_name = "FILE")]
@@ -260,6 +271,7 @@ impl PowerCutArguments {
             log: log.to_owned(),
             survey,
             places: self.cut.map_or(self.cuts, Places::One),
+            share: self.share.unwrap_or(Share::WHOLE),
         })
     }
 
@@ -366,7 +378,7 @@ impl PowerCutArguments {
             if words[0].as_encoded_bytes().contains(&b'/') {
                 words[0] = std::path::absolute(&words[0])?.into();
             }
-            return Ok(Program { name, words, is_built_in: false });
+            return Ok(Program { name, words, is_built_in: false, checks_again: false });
         }
         let known = cases::CASES.iter().map(|(name, _)| *name);
         if !known.clone().any(|name| name == self.case) {
@@ -385,7 +397,8 @@ impl PowerCutArguments {
             words.extend(["--set".into(), format!("{key}={value}").into()]);
             name += &format!(" {key}={value}");
         }
-        Ok(Program { name, words, is_built_in: true })
+        let checks_again = cases::checks_again(&self.case);
+        Ok(Program { name, words, is_built_in: true, checks_again })
     }
 }
 
@@ -413,4 +426,6 @@ pub enum Phase {
     Run,
     /// Check.
     Check,
+    /// Check as often as it is asked.
+    Checks,
 }

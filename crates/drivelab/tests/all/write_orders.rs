@@ -8,7 +8,12 @@ use common::{
     serving::{Serving, qemu_io},
 };
 use serde_json::Value;
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
 
 const STACK: &str = "sata-tlc:capacity=6G";
 const LOG: &str = "sqlite.log";
@@ -74,6 +79,104 @@ fn every_flush_of_a_database_is_a_place_to_cut_and_a_drive_that_lies_is_found_th
     assert!(!bench.path("area").join("memory").exists());
 }
 
+/// 378 cuts took a minute: three processes a cut, and six lines of the ledger made durable. Now
+/// device and checker stay, several processes cut side by side, and what was just judged is not
+/// judged again. What they find is the same.
+#[test]
+fn one_process_and_several_find_the_same_and_need_nobody_who_serves() {
+    need_power_cuts!();
+    let bench = Bench::new();
+    let log = record(&bench, &[]);
+    // No nbdfuse is there: nothing is served.
+    let folder = bench.path("programs");
+    fs::create_dir(&folder).expect("room");
+    for name in ["mount", "umount", "losetup"] {
+        std::os::unix::fs::symlink(format!("/usr/bin/{name}"), folder.join(name)).expect("room");
+    }
+    let found = |words: &[&str]| {
+        let words = [&["power-cut", STACK, "--replay", &log, "--json", "-"], words].concat();
+        let call = bench.drivelab_without_store(words);
+        let call = call.variable("PATH", folder.to_str().expect("text"));
+        let done = call.variable("TMPDIR", bench.path("area").to_str().expect("text")).done();
+        let mut found: Value = serde_json::from_str(&done.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}{}", done.stdout, done.stderr));
+        for cut in found["broken"].as_array_mut().expect("a list") {
+            // Each process remembers what it judged itself.
+            cut["seen"].take();
+        }
+        (done.code, found)
+    };
+    for fault in ["honoured", "early"] {
+        let words = ["--cuts", "40", "--flushes", fault, "--workers"];
+        let (code, alone) = found(&[&words[..], &["1"]].concat());
+        let (code_of_three, three) = found(&[&words[..], &["3"]].concat());
+        assert_eq!(code, Some(i32::from(fault != "honoured")), "{alone:#}");
+        assert_eq!(code_of_three, code, "{fault}: {three:#}");
+        for name in ["cuts", "cuts_broken", "cuts_idle", "promises", "broken"] {
+            assert_eq!(alone[name], three[name], "{fault}: {name}");
+        }
+    }
+    assert_nothing_left(&bench);
+}
+
+/// Draws in one operation leave few different states. Each state was looked at as often as it was
+/// drawn.
+#[test]
+fn what_was_judged_just_before_keeps_its_verdict_and_is_counted() {
+    need_power_cuts!();
+    let bench = Bench::new();
+    let log = record(&bench, &[]);
+    let (code, found) = replayed(&bench, STACK, &["--replay", &log, "--cuts", "300"]);
+    assert_eq!(code, Some(0), "{found:#}");
+    let number = |name: &str| found[name].as_u64().expect("a number");
+    assert!(0 < number("cuts_seen") && number("cuts_seen") < number("cuts"), "{found:#}");
+}
+
+#[test]
+fn a_signal_ends_all_workers_and_everything_is_put_back() {
+    need_power_cuts!();
+    let bench = Bench::new();
+    let log = record(&bench, &[]);
+    let area = bench.path("area");
+    let words = ["power-cut", STACK, "--replay", &log, "--cuts", "100000", "--workers", "3"];
+    for signal in ["INT", "KILL"] {
+        let call = bench.drivelab_without_store(words);
+        let living = call.variable("TMPDIR", area.to_str().expect("text")).start();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while mounts_below(&area).iter().filter(|at| at.ends_with("/mount")).count() < 2 {
+            assert!(Instant::now() < deadline, "{:?}", mounts_below(&area));
+            thread::sleep(Duration::from_millis(1));
+        }
+        living.signal(signal);
+        let done = living.wait();
+        if signal == "INT" {
+            assert_eq!(done.code, Some(130), "{}", done.stderr);
+            assert!(done.stderr.contains("everything is put back"), "{}", done.stderr);
+        } else {
+            // Who is killed tells nobody; the workers end when they find themselves alone.
+            let deadline = Instant::now() + Duration::from_secs(60);
+            while !mounts_below(&area).is_empty() || !bench.left_behind().is_empty() {
+                assert!(Instant::now() < deadline, "{:?}", mounts_below(&area));
+                thread::sleep(Duration::from_millis(20));
+            }
+        }
+        assert_nothing_left(&bench);
+    }
+}
+
+fn mounts_below(area: &Path) -> Vec<String> {
+    let area = area.canonicalize().expect("it is there");
+    let mounts = fs::read_to_string("/proc/self/mounts").expect("it is there");
+    let places = mounts.lines().filter_map(|line| line.split(' ').nth(1));
+    let below = places.filter(|at| Path::new(at).starts_with(&area));
+    below.map(str::to_owned).collect()
+}
+
+fn assert_nothing_left(bench: &Bench) {
+    assert_eq!(mounts_below(&bench.path("area")), [""; 0]);
+    assert_eq!(bench.left_behind(), [""; 0]);
+}
+
 /// `barrier=0`, an unsafe cache of a virtual machine: the drive is honest, and is never asked.
 #[test]
 fn a_kernel_that_does_not_flush_is_found_in_its_log() {
@@ -112,6 +215,8 @@ fn a_log_that_cannot_be_made_or_replayed_is_refused_in_a_sentence() {
     refused(&["--record-writes", log], &[log, "there already"]);
     refused(&["--replay", log, "--fs", "xfs"], &["--fs", "--replay"]);
     refused(&["--cut", "1:0"], &["--replay"]);
+    refused(&["--replay", log, "--workers", "0"], &["--workers"]);
+    refused(&["--replay", log, "--workers", "2", "--cut", "1:0"], &["--workers", "--cut"]);
     refused(&["--replay", log, "--cut", "first"], &["--cut", "1204:0"]);
     refused(&["--replay", log, "--cuts", "some"], &["--cuts", "`all`"]);
 }

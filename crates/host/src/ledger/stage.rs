@@ -207,7 +207,7 @@ impl Ledger {
     }
 
     /// Starts a process by `start`; `mark` is an argument of it that no other process of `program`
-    /// has.
+    /// has. A line that stands for such a process already stands for this one, too.
     ///
     /// # Errors
     /// Those of `start`.
@@ -221,7 +221,10 @@ impl Ledger {
         let failed = |error| HostError::io("start", Path::new(program), error);
         // It may outlive us, and must not be taken for us.
         inherit(&self.file, Inherited::No).map_err(failed)?;
-        let started = self.make(change, start);
+        let started = match self.standing.iter().any(|(_, known)| *known == change) {
+            true => start(),
+            false => self.make(change, start),
+        };
         inherit(&self.file, Inherited::Yes).map_err(failed)?;
         started
     }

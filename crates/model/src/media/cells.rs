@@ -38,6 +38,21 @@ impl Cells {
         &page[start..start + self.cell_bytes]
     }
 
+    /// Whole cells from that sector on.
+    pub(super) fn read(&self, sector: u64, into: &mut [u8]) {
+        assert!(into.len().is_multiple_of(self.cell_bytes), "whole cells");
+        let (first, start) = self.place(sector);
+        let end = start + into.len();
+        into.fill(0);
+        let pages = first..first + end.div_ceil(PAGE_BYTES) as u64;
+        for (&number, page) in self.pages.range(pages) {
+            // Where the page lies, counted from the first page's beginning.
+            let at = (number - first) as usize * PAGE_BYTES;
+            let (from, to) = (at.max(start), (at + PAGE_BYTES).min(end));
+            into[from - start..to - start].copy_from_slice(&page[from - at..to - at]);
+        }
+    }
+
     pub(super) fn set(&mut self, sector: u64, cell: &[u8]) {
         let (number, start) = self.place(sector);
         if !is_zero(cell) {
@@ -83,6 +98,19 @@ impl Cells {
     }
 }
 
+/// Pages that both share are not looked at. A page of zeroes is never kept, so that equal contents
+/// have equal pages.
+impl PartialEq for Cells {
+    fn eq(&self, other: &Self) -> bool {
+        let is_same = |(one, two): ((&u64, &Page), (&u64, &Page))| {
+            one.0 == two.0 && (Arc::ptr_eq(one.1, two.1) || one.1 == two.1)
+        };
+        self.cell_bytes == other.cell_bytes
+            && self.pages.len() == other.pages.len()
+            && self.pages.iter().zip(&other.pages).all(is_same)
+    }
+}
+
 /// As one comparison of memory: several times faster than byte by byte.
 fn is_zero(bytes: &[u8]) -> bool {
     bytes == &ZEROES[..bytes.len()]
@@ -93,6 +121,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn cells_read_at_once_are_those_read_one_by_one() {
+        let mut cells = Cells::new(512);
+        for sector in [0, 3, 8, 9, 15, 40, 41] {
+            cells.set(sector, &[sector as u8 + 1; 512]);
+        }
+        for first in 0..20 {
+            for count in [0, 1, 5, 8, 30] {
+                let mut read = vec![7; count * 512];
+                cells.read(first, &mut read);
+                let one_by_one = (first..first + count as u64).flat_map(|it| cells.get(it));
+                assert!(one_by_one.eq(&read), "{count} from {first}");
+            }
+        }
+    }
+
+    #[test]
     fn zeroes_take_no_room_and_clones_part_when_one_writes() {
         let mut cells = Cells::new(512);
         cells.set(9, &[7; 512]);
@@ -101,6 +145,9 @@ mod tests {
         cells.set(1 << 40, &[0; 512]);
         assert_eq!((cells.resident_bytes(), before.resident_bytes()), (0, PAGE_BYTES as u64));
         assert_eq!((cells.get(9), before.get(9)), ([0; 512].as_slice(), [7; 512].as_slice()));
+        assert!(before != cells && before == before.clone());
+        cells.set(9, &[7; 512]);
+        assert!(before == cells, "the same bytes, on pages of their own");
         assert!(before.resident(9..10).eq([9]) && before.resident(0..u64::MAX).eq(8..16));
     }
 }

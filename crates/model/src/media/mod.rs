@@ -243,6 +243,27 @@ impl Media {
         (!lost).then(|| self.visible(sector))
     }
 
+    /// Fills `into` with what reads from `sector` on would see, nothing being cached or in flight:
+    /// several times faster than sector by sector. Whether all of it can be read.
+    ///
+    /// # Panics
+    /// When something is, or of a part of a sector.
+    pub fn read_settled(&self, sector: u64, into: &mut [u8]) -> bool {
+        assert!(!self.is_at_risk(), "after a power cut");
+        let count = (into.len() / self.durable.cell_bytes()) as u64;
+        self.durable.read(sector, into);
+        self.damaged.range(sector..sector + count).next().is_none()
+    }
+
+    /// Whether a read of any sector gives the same of both, nothing being cached or in flight.
+    ///
+    /// # Panics
+    /// When something is.
+    pub fn holds_same(&self, other: &Self) -> bool {
+        assert!(!self.is_at_risk() && !other.is_at_risk(), "after a power cut");
+        self.damaged == other.damaged && self.durable == other.durable
+    }
+
     /// How many writes and discards have begun and not ended.
     pub fn in_flight(&self) -> usize {
         self.in_flight.len()

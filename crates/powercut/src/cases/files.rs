@@ -1,10 +1,10 @@
 //! Files as careful applications write them: beside their place, fsync, rename, fsync of the
 //! directory. Every second one replaces an older file.
 
-use super::{Failure, Setting, contents, promise, promised};
+use super::{Contents, Failure, Setting, contents, promise};
 use std::{
     fs::{self, File},
-    io::{BufRead, Write},
+    io::Write,
     path::Path,
 };
 
@@ -35,8 +35,13 @@ pub fn run(settings: &[Setting], at: &Path, said: &mut dyn Write) -> Result<(), 
     Ok(())
 }
 
-pub fn check(at: &Path, told: &mut dyn BufRead, said: &mut dyn Write) -> Result<(), Failure> {
-    for id in promised(told)? {
+pub fn check(
+    at: &Path,
+    promised: &[u64],
+    contents: &mut Contents,
+    said: &mut dyn Write,
+) -> Result<(), Failure> {
+    for &id in promised {
         let there = match fs::read(at.join(name(id))) {
             Ok(there) => there,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -45,7 +50,7 @@ pub fn check(at: &Path, told: &mut dyn BufRead, said: &mut dyn Write) -> Result<
             }
             Err(error) => return Err(error.into()),
         };
-        let holds = |id: u64| there == contents(id).as_bytes();
+        let mut holds = |id: u64| there == contents.of(id).as_bytes();
         // The next one may have taken its place already, promised or not.
         let kept = holds(id) || id % 2 == 0 && holds(id + 1);
         let is_older = id % 2 == 1 && holds(id - 1);
@@ -60,9 +65,9 @@ pub fn check(at: &Path, told: &mut dyn BufRead, said: &mut dyn Write) -> Result<
 mod tests {
     use super::*;
 
-    fn checked(at: &Path, told: &str) -> String {
+    fn checked(at: &Path, promised: &[u64]) -> String {
         let mut said = Vec::new();
-        check(at, &mut told.as_bytes(), &mut said).expect("it can be read");
+        check(at, promised, &mut Contents::default(), &mut said).expect("it can be read");
         String::from_utf8(said).expect("text")
     }
 
@@ -74,7 +79,7 @@ mod tests {
         write("file-1", &contents(2));
         write("file-2", "");
         write("file-3", &contents(7)[1..]);
-        assert_eq!(checked(at.path(), "0\n1\n2\n"), "");
-        assert_eq!(checked(at.path(), "3\n4\n7\n8\n"), "lost 3\ntorn 4\ntorn 7\nlost 8\n");
+        assert_eq!(checked(at.path(), &[0, 1, 2]), "");
+        assert_eq!(checked(at.path(), &[3, 4, 7, 8]), "lost 3\ntorn 4\ntorn 7\nlost 8\n");
     }
 }

@@ -1,11 +1,11 @@
 //! PostgreSQL: a row a transaction, by psql. Its programs are the system's, and run as the user
 //! `postgres`, since the server refuses root.
 
-use super::{Failure, Setting, contents, promised};
+use super::{Contents, Failure, Setting, contents};
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, ErrorKind, Write},
     os::unix::{fs::chown, process::CommandExt},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -45,10 +45,12 @@ pub fn run(settings: &[Setting], at: &Path, said: &mut dyn Write) -> Result<(), 
 pub fn check(
     settings: &[Setting],
     at: &Path,
-    told: &mut dyn BufRead,
+    promised: &[u64],
+    contents: &mut Contents,
     said: &mut dyn Write,
 ) -> Result<(), Failure> {
     let place = Place::of(at)?;
+    place.forget_server()?;
     let mut server = match place.start(settings) {
         Ok(server) => server,
         Err(error) => {
@@ -66,10 +68,10 @@ pub fn check(
             return Ok(());
         }
     };
-    for id in promised(told)? {
+    for &id in promised {
         match rows.get(&id) {
             None => writeln!(said, "lost {id}")?,
-            Some(body) if *body != contents(id) => writeln!(said, "torn {id}")?,
+            Some(body) if body != contents.of(id) => writeln!(said, "torn {id}")?,
             Some(_) => {}
         }
     }
@@ -128,6 +130,15 @@ impl Place {
         Ok(rustix::fs::syncfs(File::open(&self.at)?)?)
     }
 
+    /// The file says which process had the cluster before the power went. A machine that boots has
+    /// no such process; here another server may bear its number, and this one would refuse.
+    fn forget_server(&self) -> Result<(), Failure> {
+        match fs::remove_file(self.data.join("postmaster.pid")) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
     /// The server, which dies with this process: killed, it would leave one behind that nobody
     /// knows and that keeps the file system busy.
     fn server(&self, settings: &[Setting]) -> Command {
@@ -155,7 +166,7 @@ impl Place {
         loop {
             if let Some(status) = server.try_wait()? {
                 let said = fs::read(&log).unwrap_or_default();
-                return Err(format!("PostgreSQL ended with {status}: {}", last_line(&said)).into());
+                return Err(format!("PostgreSQL ended with {status}: {}", reason(&said)).into());
             }
             let mut asked = self.psql();
             let asked = asked.args(["-c", "SELECT 1"]).stdout(Stdio::null()).stderr(Stdio::null());
@@ -211,6 +222,13 @@ fn user_of(users: &str) -> Option<(u32, u32)> {
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
+/// Why a server ended: of its log the last line that says so, for behind it come hints.
+fn reason(log: &[u8]) -> String {
+    let text = String::from_utf8_lossy(log);
+    let fatal = text.lines().rfind(|line| line.contains("FATAL:") || line.contains("PANIC:"));
+    fatal.map_or_else(|| last_line(log), str::to_owned)
+}
+
 fn last_line(said: &[u8]) -> String {
     let text = String::from_utf8_lossy(said);
     text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned()
@@ -219,6 +237,16 @@ fn last_line(said: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A server among six at a time was said to have ended with a hint, and with "is shut down".
+    #[test]
+    fn why_a_server_ended_is_the_line_that_says_so() {
+        let log =
+            b"LOG:  starting\nFATAL:  lock file \"postmaster.pid\" already exists\nHINT:  Is\n";
+        assert_eq!(reason(log), "FATAL:  lock file \"postmaster.pid\" already exists");
+        assert_eq!(reason(b"LOG:  one\nLOG:  two\n\n"), "LOG:  two");
+        assert_eq!(reason(b""), "it said nothing");
+    }
 
     #[test]
     fn the_servers_user_is_found_among_others() {

@@ -62,11 +62,6 @@ impl Image {
         &self.path
     }
 
-    /// Its size.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
     /// The log has written there.
     pub fn touch(&mut self, offset: u64, bytes: u64) {
         let end = (offset + bytes).min(self.bytes);

@@ -66,7 +66,7 @@ pub fn progress(cut: &Cut, tally: &Tally) -> String {
 
 /// What all cuts say. `again` is the command that makes one cut again.
 pub fn verdict(tally: &Tally, again: &dyn Fn(Place) -> String) -> String {
-    let Tally { cuts, broken, idle, promises, seconds, .. } = tally;
+    let Tally { cuts, broken, idle, seen, promises, seconds, .. } = tally;
     if *cuts == 0 {
         return "no cut was looked at\n".to_owned();
     }
@@ -84,10 +84,40 @@ pub fn verdict(tally: &Tally, again: &dyn Fn(Place) -> String) -> String {
         let _ =
             writeln!(text, "in {} the drives' caches held nothing to lose", counted(*idle, "cut"));
     }
+    if *seen > 0 {
+        let _ = writeln!(
+            text,
+            "{} left what another had left just before, and took its verdict",
+            counted(*seen, "cut")
+        );
+    }
     if let Some(place) = tally.first_broken {
         let _ = writeln!(text, "to cut at the first of them again:\n  {}", again(place));
     }
     text
+}
+
+/// A cut as a line, for the process that sums up.
+pub fn told(cut: &Cut) -> String {
+    let Cut { place, sectors_at_risk, seen, found } = cut;
+    let line = json!({
+        "cut": place.to_string(),
+        "sectors_at_risk": sectors_at_risk,
+        "seen": seen,
+        "found": found,
+    });
+    format!("{line}\n")
+}
+
+/// The cut of such a line.
+pub(super) fn heard(line: &str) -> Option<Cut> {
+    let mut value: Value = serde_json::from_str(line).ok()?;
+    Some(Cut {
+        place: value["cut"].as_str()?.parse().ok()?,
+        sectors_at_risk: value["sectors_at_risk"].as_u64()?,
+        seen: value["seen"].as_bool()?,
+        found: serde_json::from_value(value["found"].take()).ok()?,
+    })
 }
 
 /// The same for programs: what was replayed, the sums, and the cuts that broke a promise.
@@ -102,6 +132,7 @@ pub fn json(replay: &ReplayOrder, tally: &Tally, broken: &[Cut]) -> Value {
             "promises": promises,
             "broken": broken,
             "file_system": file_system,
+            "seen": cut.seen,
         })
     };
     json!({
@@ -118,8 +149,33 @@ pub fn json(replay: &ReplayOrder, tally: &Tally, broken: &[Cut]) -> Value {
         "cuts": tally.cuts,
         "cuts_broken": tally.broken,
         "cuts_idle": tally.idle,
+        "cuts_seen": tally.seen,
         "promises": tally.promises,
         "seconds": tally.seconds,
         "broken": broken.iter().map(cut).collect::<Vec<_>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::{FileSystemState, Promises};
+
+    #[test]
+    fn a_cut_is_heard_as_it_was_told() {
+        let found = PowerCutRound {
+            round: 3,
+            cut_after_s: 0.0,
+            sectors_changed: 7,
+            promises: Promises { made: 9, lost: 1, torn: 2 },
+            broken: Some("no \"database\"".to_owned()),
+            file_system: FileSystemState::Damaged,
+            mounted_after_s: 0.25,
+        };
+        let place = "1204:3".parse().expect("a place");
+        let cut = Cut { place, sectors_at_risk: 8, seen: true, found };
+        assert_eq!(heard(told(&cut).trim()), Some(cut));
+        assert_eq!(heard("{}"), None);
+        assert_eq!(heard("drivelab: no"), None);
+    }
 }
