@@ -31,6 +31,11 @@ struct Cell {
 /// Runs every cell and prints how far the models are.
 pub fn run(options: &Options) -> Result<()> {
     let catalog = Catalog::built_in()?;
+    if let Some(names) = &options.depths {
+        println!("Fitted without one depth or load, asked for that:");
+        print_left(&leave_out::depths(&catalog, names)?, "depths");
+        return Ok(());
+    }
     let mut chosen = cases();
     if !options.groups.is_empty() {
         chosen.retain(|case| options.groups.contains(&case.group));
@@ -218,15 +223,19 @@ fn print_targets(cells: &[Cell]) {
 
 fn print_left_out(catalog: &Catalog, threads: usize) -> Result<()> {
     println!("\nFitted without one block size, asked for that size:");
-    for left in leave_out::run(catalog, threads)? {
+    print_left(&leave_out::run(catalog, threads)?, "sizes");
+    Ok(())
+}
+
+fn print_left(all: &[leave_out::LeftOut], what: &str) {
+    for left in all {
         println!(
-            "  {:<32} {:>2} sizes, {:>2} cells: mean {:>4.1} %, max {:>4.1} %",
+            "  {:<32} {:>2} {what}, {:>2} cells: mean {:>4.1} %, max {:>4.1} %",
             left.name,
-            left.sizes,
+            left.left_out,
             left.errors.cells,
             100.0 * left.errors.mean,
             100.0 * left.errors.max
         );
     }
-    Ok(())
 }

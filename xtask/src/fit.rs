@@ -148,7 +148,7 @@ const LOADS_MAX: usize = 5;
 
 /// The cases that a search looks at: of many loads of one kind the first, the last, and some
 /// between.
-fn thinned(seen: &[Case]) -> Vec<Case> {
+pub fn thinned(seen: &[Case]) -> Vec<Case> {
     let mut kinds: BTreeMap<(&str, study::Op, u32), BTreeSet<Load>> = BTreeMap::new();
     for case in seen {
         if let Trial::Load(load) = case.trial {

@@ -28,7 +28,8 @@ pub enum Demand {
     Arrivals {
         /// How many a second.
         per_s: f64,
-        /// What comes while so many are outstanding is dropped.
+        /// What comes while so many are outstanding is asked late, as soon as there is room; its
+        /// latency counts from then on.
         outstanding_max: u32,
     },
 }
@@ -131,16 +132,25 @@ impl Stream {
     fn comes(&mut self, now: Instant) -> bool {
         match self.plan.demand {
             Demand::Depth(depth) => self.outstanding < depth,
-            Demand::Arrivals { per_s, outstanding_max } => loop {
-                if self.next > now {
+            Demand::Arrivals { per_s, outstanding_max } => {
+                if self.next > now || self.outstanding == outstanding_max {
                     return false;
                 }
                 let uniform = (self.rng.next() >> 11) as f64 / (1u64 << 53) as f64;
                 self.next = self.next.after((-(1.0 - uniform).ln() * 1e9 / per_s) as u64 + 1);
-                if self.outstanding < outstanding_max {
-                    return true;
-                }
-            },
+                true
+            }
+        }
+    }
+
+    /// When the next request comes, if nothing else happens before.
+    fn comes_next(&self) -> Instant {
+        match self.plan.demand {
+            Demand::Arrivals { outstanding_max, .. } if self.outstanding < outstanding_max => {
+                self.next
+            }
+            // A request that is done makes room.
+            Demand::Arrivals { .. } | Demand::Depth(_) => Instant::NEVER,
         }
     }
 }
@@ -178,11 +188,7 @@ pub fn load<E: Engine + ?Sized>(
                 engine.submit(Request { tag, actor, drive: Drive(0), command });
             }
         }
-        let comes_next = |stream: &Stream| match stream.plan.demand {
-            Demand::Depth(_) => Instant::NEVER,
-            Demand::Arrivals { .. } => stream.next,
-        };
-        let until = streams.iter().map(comes_next).min().expect("a load has streams");
+        let until = streams.iter().map(Stream::comes_next).min().expect("a load has streams");
         engine.wait(until, &mut done);
         landed.extend(done.drain(..));
         for Completion { tag, issued, finished, result, .. } in landed.drain(..) {

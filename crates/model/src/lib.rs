@@ -78,7 +78,7 @@ pub use paced_lateness::{Lateness, STALL_NS};
 pub use placement::{
     BadMap, EXTENTS_MAX, PLACES_MIN, Pin, PinParams, Tier, TierCounters, TierParams,
 };
-pub use port::{Attached, Fua, Port, PortParams};
+pub use port::{Attached, Fua, Gather, Port, PortParams};
 pub use quota::{Merging, Pools, Quota, QuotaLimit, QuotaParams};
 pub use sim::Sim;
 pub use ssd_cache::{

@@ -73,6 +73,8 @@ pub struct LoadOutcome {
     seen: LoadSeen,
     /// Requests a second; under a probe, writes of the load.
     iops: f64,
+    /// What a thread needs to hand a request to its port, ns.
+    handed_over_ns: u64,
     /// Hash of everything that completed on the drive so far.
     pub hash: u64,
 }
@@ -89,6 +91,7 @@ pub fn run_loads(
     effort: Effort,
 ) -> Result<Vec<LoadOutcome>, TrialError> {
     let (mut opened, _) = opened_small(stack, catalog, Buffer::Whole)?;
+    let handed_over_ns = handed_over_ns(stack, catalog)?;
     let mut beside: Option<(Load, Vec<LoadSeen>)> = None;
     let mut outcomes = Vec::with_capacity(loads.len());
     for load in loads {
@@ -97,10 +100,22 @@ pub fn run_loads(
             // With the seed of the load before, the same blocks would be written again.
             _ => load.run(&mut opened, effort, SEED + outcomes.len() as u64)?,
         };
-        outcomes.push(load.outcome(&seen, opened.engine.hash()));
+        let outcome = load.outcome(&seen, opened.engine.hash());
+        outcomes.push(LoadOutcome { handed_over_ns, ..outcome });
         beside = Some((*load, seen));
     }
     Ok(outcomes)
+}
+
+/// What a thread needs to hand a request of 4 KiB to the port that a stack names, ns.
+fn handed_over_ns(stack: &str, catalog: &Catalog) -> Result<u64, TrialError> {
+    let stack: stack::Stack = stack.parse()?;
+    let drive = &stack.members[0].drive;
+    let named = drive.settings.iter().find(|(key, _)| key == "port").map(|(_, port)| port);
+    let own = catalog.drive(&drive.name).map(|entry| &entry.port);
+    let port = named.or(own).and_then(|name| catalog.port(name)).expect("the cases name ports");
+    let port = port.port(None);
+    Ok(port.own_ns + port.driver_ns + 4 * port.own_ns_per_kib)
 }
 
 /// What becomes of the write buffer of a drive that is made smaller.
@@ -196,7 +211,7 @@ impl Load {
             ([only, ..], _) => (only, only.iops()),
             ([], _) => unreachable!("a load has streams"),
         };
-        LoadOutcome { seen: asked.clone(), iops, hash }
+        LoadOutcome { seen: asked.clone(), iops, handed_over_ns: 0, hash }
     }
 }
 
@@ -206,8 +221,11 @@ impl LoadOutcome {
     /// # Errors
     /// On a metric that no load has.
     pub fn value(&self, figure: &Figure) -> Result<f64, TrialError> {
-        let Self { seen, iops, .. } = self;
-        let quantile = |share| Ok(seen.quantile_ns(share) / 1000.0);
+        let Self { seen, iops, handed_over_ns, .. } = self;
+        // fio-plot's mean is fio's `lat_ns`, its percentiles are of `clat_ns`, which begins when a
+        // request has been handed over: on a saturated drive the mean lies above p99.
+        let before_ns = if figure.table == "sata" { *handed_over_ns as f64 } else { 0.0 };
+        let quantile = |share| Ok((seen.quantile_ns(share) - before_ns) / 1000.0);
         match figure.metric.as_str() {
             "iops" => Ok(*iops),
             "mean_us" => Ok(seen.mean_ns() / 1000.0),

@@ -17,6 +17,10 @@ pub struct Options {
     /// Leaves the fits out that leave a block size out; they take minutes.
     #[arg(long)]
     pub quick: bool,
+    /// Only this: fits drives of today without one depth, and asks for it; minutes each. All
+    /// without a name.
+    #[arg(long, value_name = "UNIT", num_args = 0.., value_delimiter = ',')]
+    pub depths: Option<Vec<String>>,
     /// Threads that share the trials.
     #[arg(long, value_name = "N", default_value_t = processors(), value_parser = 1..=64)]
     threads: i64,

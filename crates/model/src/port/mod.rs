@@ -28,7 +28,7 @@ mod host;
 mod params;
 mod pieces;
 
-pub use params::{Attached, Fua, PortParams};
+pub use params::{Attached, Fua, Gather, PortParams};
 
 use crate::{Outbox, WriteCaching, kind::Kind, nanoseconds_for};
 use agenda::Agenda;
@@ -58,6 +58,8 @@ pub struct Port {
     link_free_at: Instant,
     /// When the host has written all that it was asked to.
     writes_free_at: Instant,
+    /// When the answers that are being gathered are told.
+    told_at: Instant,
 }
 
 /// One drive's side of the port.
@@ -164,6 +166,7 @@ impl Port {
             pool: Pool::new(params.transfer_bytes_max),
             link_free_at: Instant(0),
             writes_free_at: Instant(0),
+            told_at: Instant(0),
             params,
         }
     }
@@ -380,12 +383,24 @@ impl Port {
 
     fn answer(&mut self, now: Instant, slot: u32, finished: Instant, effects: &mut Effects) {
         let Held { tag, issued, result, payload, .. } = self.requests.remove(slot);
+        let finished = self.gathered(finished);
         let completion = Completion { tag, issued, finished, result, payload };
         if finished > now {
             self.outbox.put(completion);
         } else {
             effects.up.push(completion);
         }
+    }
+}
+
+impl Port {
+    /// When an answer that is there at `at` is told.
+    fn gathered(&mut self, at: Instant) -> Instant {
+        let Some(gather) = self.params.gather else { return at };
+        if self.told_at < at && self.requests.len() + 1 >= gather.from as usize {
+            self.told_at = at.after(gather.ns);
+        }
+        self.told_at.max(at)
     }
 }
 

@@ -31,8 +31,22 @@ pub struct PortParams {
     /// Most that a host writes to all drives together, bytes per second, where something in it is
     /// slower than they are; its reads do not wait for that.
     pub write_bytes_per_s: Option<u64>,
+    /// Answers that the controller gathers before it interrupts the host; without it tells each at
+    /// once.
+    pub gather: Option<Gather>,
     /// What becomes of a write with forced unit access.
     pub fua: Fua,
+}
+
+/// A controller that gathers answers: under load it interrupts its host once for all that come
+/// within a time of the first (reply coalescing: `CoalescingTimeout` of `MPI2_CONFIG_PAGE_IOC_1`,
+/// Linux, drivers/scsi/mpt3sas/mpi/mpi2_cnfg.h).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Gather {
+    /// From the first answer to the interrupt, ns.
+    pub ns: u64,
+    /// It does so while at least so many requests are outstanding.
+    pub from: u32,
 }
 
 /// How a kernel makes one write durable on a drive whose write cache is on. Where that is off no

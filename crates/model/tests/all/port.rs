@@ -8,7 +8,8 @@ use block::{
     IoError, Machine, Payload, Request, Rng, Stack, Tag,
 };
 use model::{
-    Attached, Bank, BlockMapped, BlockMappedParams, Fua, Port, PortParams, Sim, WriteCaching,
+    Attached, Bank, BlockMapped, BlockMappedParams, Fua, Gather, Port, PortParams, Sim,
+    WriteCaching,
 };
 
 /// 50 us a command and nothing for its bytes: what is left of a time is the port's.
@@ -40,6 +41,7 @@ fn free_port() -> PortParams {
         command_ns: 0,
         link_bytes_per_s: None,
         write_bytes_per_s: None,
+        gather: None,
         fua: Fua::Native,
     }
 }
@@ -114,6 +116,28 @@ fn a_controllers_time_is_paid_for_every_command_at_any_depth() {
     assert_eq!(alone(port.clone(), 196_608), 3 * 100_000);
     let ten = rate(&mut drives(1, port), 10, 1);
     assert!((ten - 1e9 / 100_000.0).abs() < 2.0, "{ten}");
+}
+
+/// A host adapter of the drives of today answers one thread at once and four threads in steps of
+/// 200 us, of which the drive needs 95. Here a drive needs 50 and the controller gathers for 100.
+#[test]
+fn answers_that_are_gathered_are_told_together() {
+    let gather = Some(Gather { ns: 100_000, from: 3 });
+    for (threads, closed) in [(1, 1e9 / 50_000.0), (2, 2e9 / 50_000.0), (4, 4e9 / 150_000.0)] {
+        let mut engine = drives(4, PortParams { gather, ..free_port() });
+        let (mut done, mut answered) = (Vec::new(), 0);
+        (0..threads).for_each(|thread| engine.submit(read(thread, thread, 512)));
+        while engine.now() < Instant(1_000_000_000) {
+            engine.wait(Instant::NEVER, &mut done);
+            for completion in done.drain(..) {
+                answered += 1;
+                let thread = completion.tag.0 as u16;
+                engine.submit(read(thread, thread, 512));
+            }
+        }
+        let seen = f64::from(answered);
+        assert!((seen / closed - 1.0).abs() < 0.001, "{threads}: {seen} for {closed}");
+    }
 }
 
 #[test]

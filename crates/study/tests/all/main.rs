@@ -6,3 +6,4 @@ mod martin;
 mod methods;
 mod models;
 mod tables;
+mod today;

@@ -3,8 +3,8 @@
 use super::{BadCatalog, DriveEntry, DriveKind, HostEntry, quota::QUOTA_COMMANDS};
 use block::Machine;
 use model::{
-    Attached, BlockMapped, BlockMappedParams, Cached, Disk, DiskParams, Fua, PortParams, Quota,
-    Shingling, WriteCaching,
+    Attached, BlockMapped, BlockMappedParams, Cached, Disk, DiskParams, Fua, Gather, PortParams,
+    Quota, Shingling, WriteCaching,
     flash::page_mapped::{
         Cleaning, PageMapped, PageMappedParams, Pause, PowerLoss, ReadRetry, SlcCache, State,
         Suspend,
@@ -450,6 +450,10 @@ impl HostEntry {
             command_ns: self.entry.get("command"),
             link_bytes_per_s: self.entry.ask("link_rate"),
             write_bytes_per_s: self.entry.ask("write_rate"),
+            gather: self.entry.ask("gather").map(|ns| Gather {
+                ns,
+                from: self.entry.ask("gather_from").map_or(1, |count| count as u32),
+            }),
             fua: match self.entry.word("fua") {
                 Some("flush") => Fua::Flush,
                 _ => Fua::Native,

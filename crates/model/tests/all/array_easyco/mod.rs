@@ -50,6 +50,7 @@ fn highpoint() -> PortParams {
         command_ns: 0,
         link_bytes_per_s: None,
         write_bytes_per_s: None,
+        gather: None,
         fua: Fua::Native,
     }
 }

@@ -54,6 +54,20 @@ pub const PORT_KEYS: &[Key] = &[
         Optional,
         "commands of a drive at a time, where fewer than the drive takes",
     ),
+    number(
+        "gather",
+        Time,
+        NS,
+        Optional,
+        "time in which answers are gathered for one interrupt; left out: each has its own",
+    ),
+    number(
+        "gather_from",
+        Count,
+        1..=65_536,
+        Optional,
+        "with gather: requests outstanding from which it does so; 1 where it is left out",
+    ),
     Key {
         name: "fua",
         holds: Holds::Word(&["native", "flush"]),
