@@ -59,14 +59,14 @@ pub const PORT_KEYS: &[Key] = &[
         Time,
         NS,
         Optional,
-        "time in which answers are gathered for one interrupt; left out: each has its own",
+        "time in which answers are gathered for one interrupt; else none is",
     ),
     number(
         "gather_from",
         Count,
         1..=65_536,
         Optional,
-        "with gather: requests outstanding from which it does so; 1 where it is left out",
+        "with gather: from so many requests outstanding on; else from 1",
     ),
     Key {
         name: "fua",
