@@ -29,9 +29,8 @@ pub fn power_cut(arguments: &PowerCutArguments) -> Result<ExitCode> {
     if let Some(log) = &arguments.replay {
         return replay::power_cuts(arguments, log);
     }
-    // clap lets them pass beside an option that a replay does not have.
-    if arguments.cut.is_some() || arguments.workers.is_some() {
-        bail!("--cut and --workers are of a replay: name its log by --replay FILE");
+    if arguments.cuts.is_some() || arguments.cut.is_some() || arguments.workers.is_some() {
+        bail!("--cuts, --cut and --workers are of a replay: name its log by --replay FILE");
     }
     if arguments.matrix {
         return grid::power_cuts(arguments);

@@ -82,6 +82,9 @@ const ORDERED: [&str; 20] = [
     "label",
 ];
 
+/// Cuts of a replay that are drawn where nobody says how many.
+const DRAWN: Places = Places::Drawn(100);
+
 /// What a log of writes says by itself.
 const RECORDED: [&str; 15] = [
     "matrix",
@@ -194,18 +197,18 @@ pub struct PowerCutArguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = RECORDED)]
     pub replay: Option<PathBuf>,
 
-    /// Of --replay: how many cuts are drawn beside those after flushes; all: after every operation,
-    /// and none is drawn
-    #[arg(long, value_name = "N|all", requires = "replay", default_value = "100")]
-    pub cuts: Places,
+    /// Of --replay: how many cuts are drawn beside those after flushes, 100 unless said; all: after
+    /// every operation, and none is drawn
+    #[arg(long, value_name = "N|all")]
+    pub cuts: Option<Places>,
 
     /// Of --replay: this cut alone, as an earlier call named it
-    #[arg(long, value_name = "OPERATION:DRAW", requires = "replay", conflicts_with = "cuts")]
+    #[arg(long, value_name = "OPERATION:DRAW", conflicts_with = "cuts")]
     pub cut: Option<Place>,
 
     /// Of --replay: so many processes mount and check side by side; 1 where commands are printed,
     /// else as many as keep the processors busy
-    #[arg(long, value_name = "N", requires = "replay", conflicts_with_all = ["cut", "verbose"],
+    #[arg(long, value_name = "N", conflicts_with_all = ["cut", "verbose"],
           value_parser = clap::value_parser!(u32).range(1..=64))]
     pub workers: Option<u32>,
 
@@ -270,7 +273,7 @@ impl PowerCutArguments {
             order: now.to_order()?,
             log: log.to_owned(),
             survey,
-            places: self.cut.map_or(self.cuts, Places::One),
+            places: self.cut.map(Places::One).or(self.cuts).unwrap_or(DRAWN),
             share: self.share.unwrap_or(Share::WHOLE),
         })
     }

@@ -216,8 +216,11 @@ fn a_log_that_cannot_be_made_or_replayed_is_refused_in_a_sentence() {
     refused(&["--replay", log, "--fs", "xfs"], &["--fs", "--replay"]);
     refused(&["--cut", "1:0"], &["--replay"]);
     refused(&["--replay", log, "--workers", "0"], &["--workers"]);
-    // Ignored without a word beside an option of rounds.
-    refused(&["--rounds", "1", "--workers", "2"], &["--workers", "--replay"]);
+    // Ignored without a word beside an option of rounds, whose conflict with --replay had clap not
+    // ask for that.
+    for words in [["--workers", "2"], ["--cut", "1:0"], ["--cuts", "7"]] {
+        refused(&[&["--rounds", "1"], &words[..]].concat(), &[words[0], "--replay"]);
+    }
     refused(&["--replay", log, "--workers", "2", "--cut", "1:0"], &["--workers", "--cut"]);
     refused(&["--replay", log, "--cut", "first"], &["--cut", "1204:0"]);
     refused(&["--replay", log, "--cuts", "some"], &["--cuts", "`all`"]);
