@@ -1,7 +1,10 @@
 //! `run --until`: the highest rate that holds a latency, against rates that are known.
 
 use crate::common;
-use common::{Bench, serving::RateFilter};
+use common::{
+    Bench, DRIVELAB,
+    serving::{FIRST, RateFilter},
+};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -119,6 +122,7 @@ fn the_knee_of_nbdkits_rate_filter_is_the_rate_that_it_is_set_to() {
     let path = path.to_str().expect("plain");
     let run = bench.drivelab(["run", device.text(), "--method", path, "--until", "p90<150ms"]);
     let run = run.and(["--reads-only", "--quiet", "--json", "-", "--max-time", "100s"]);
+    let run = run.through(&FIRST, DRIVELAB.as_ref());
     let record = run.start().wait_within(LIMIT).succeeded().json();
     let knee = knee(&record);
     let found = number(&knee["iops"]);

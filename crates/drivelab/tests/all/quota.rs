@@ -1,7 +1,10 @@
 //! `--method quota` against quotas that are known: of a model, and of nbdkit's rate filter.
 
 use crate::common;
-use common::{Bench, serving::RateFilter};
+use common::{
+    Bench, DRIVELAB,
+    serving::{FIRST, RateFilter},
+};
 use std::{fs, time::Duration};
 
 /// A run in the wall's time takes as long as it says, and its cells end late on a busy machine.
@@ -40,6 +43,7 @@ fn fitted(bench: &Bench, words: &[&str]) -> String {
     let config = bench.path("config");
     let here = |call: common::Call| call.variable("XDG_CONFIG_HOME", &config.to_string_lossy());
     let run = bench.drivelab(["run"]).and(words).and(["--method", "quota", "--quiet"]);
+    let run = run.through(&FIRST, DRIVELAB.as_ref());
     here(run).start().wait_within(LIMIT).succeeded();
     let fit = bench.drivelab_without_store(["drives", "fit", "last", "--store", "store.sqlite"]);
     let toml = here(fit).done().succeeded().stdout;

@@ -11,7 +11,7 @@
 //!
 //! On a second drive the journal is all of it, and the file has the first one to itself.
 
-use super::{Barrier, FileSystemParams, Kind, LazyCount, PAGE_BYTES};
+use super::{Barrier, FileSystemParams, Kind, LazyCount, PAGE_BYTES, sync::Cause};
 use block::Drive;
 
 const MIB: u64 = 1 << 20;
@@ -170,13 +170,13 @@ impl Journal {
     /// * ext2: the inode's block.
     ///
     /// With the journal on a second drive the file's drive is flushed before the commit record goes
-    /// out (`jbd2_journal_commit_transaction` where `j_fs_dev` is not `j_dev`; `xfs_file_fsync` and
-    /// `xlog_write_iclog` where the log has a device of its own), and the second one before and
-    /// after it.
-    pub fn commit(&mut self, changes: Changes, steps: &mut Vec<Step>) {
+    /// out (`jbd2_journal_commit_transaction` where `j_fs_dev` is not `j_dev`; `xlog_write_iclog`
+    /// where the log has a device of its own), and the second one before and after it. A sync of
+    /// XFS flushes the file's drive once more, before all of that (`xfs_file_fsync`).
+    pub fn commit(&mut self, changes: Changes, cause: Cause, steps: &mut Vec<Step>) {
         let after = self.flush(self.layout.journal_drive);
-        let before = [self.flush(FIRST).filter(|fence| after != Some(*fence)), after];
-        let before = before.into_iter().flatten();
+        let other = self.flush(FIRST).filter(|fence| after != Some(*fence));
+        let before = [other, after].into_iter().flatten();
         match self.kind {
             Kind::Ext2 => {
                 let offset = self.layout.inode();
@@ -191,6 +191,7 @@ impl Journal {
                 steps.push(self.append(PAGE_BYTES));
             }
             Kind::Xfs { lazy_count } => {
+                steps.extend(other.filter(|_| cause == Cause::Sync));
                 steps.extend(before);
                 steps.push(self.append(record_bytes(changes, lazy_count)));
             }
@@ -249,7 +250,11 @@ mod tests {
         let mut journal = Journal::new(&params, layout, 512);
         for _ in 0..10_000 {
             let mut steps = Vec::new();
-            journal.commit(Changes { blocks: true, ..Changes::default() }, &mut steps);
+            journal.commit(
+                Changes { blocks: true, ..Changes::default() },
+                Cause::Interval,
+                &mut steps,
+            );
             for step in steps {
                 let Step::Write { offset, bytes, .. } = step else { continue };
                 assert!(offset >= 32 * MIB && offset + u64::from(bytes) <= 36 * MIB);

@@ -80,7 +80,7 @@ impl Syncs {
             under_way: VecDeque::from([0]),
             epoch: 0,
             commit: None,
-            steps: Vec::with_capacity(4),
+            steps: Vec::with_capacity(6),
             members: Vec::new(),
             waiting: Vec::new(),
             waits_for_times: false,
@@ -230,7 +230,7 @@ impl FileSystem {
             self.journal.flush_only(&mut syncs.steps);
             return self.advance_commit(now);
         }
-        self.journal.commit(changes, &mut syncs.steps);
+        self.journal.commit(changes, cause, &mut syncs.steps);
         self.changes = Default::default();
         self.transaction_since = None;
         if self.syncs.ordered && self.cache.unwritten() > 0 {

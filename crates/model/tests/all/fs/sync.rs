@@ -77,13 +77,14 @@ fn a_commit_record_of_ext4_goes_out_between_two_flushes_and_xfs_flushes_before_i
     assert_eq!(order(XFS), ["data", "flush", "journal", "flush"]);
 }
 
-/// `journal_commit_transaction` of JBD2 and `xfs_file_fsync` flush the file's drive, then the
-/// journal's before and after the record.
+/// The commit flushes the file's drive, then the journal's before and after the record; a sync of
+/// XFS flushes the file's drive first of all. Without that one, XFS over a modelled SATA SSD with
+/// its log on an NVMe one came out at 1.8 times the rate of Linux' own on the same two drives.
 #[test]
 fn a_journal_on_a_second_drive_has_all_commits_and_the_first_one_all_data() {
     const WRITES: u64 = 500;
     for (kind, flushes, records) in
-        [(Kind::Ext4, [1, 2], 2), (ORDERED, [1, 2], 2), (XFS, [1, 2], 1)]
+        [(Kind::Ext4, [1, 2], 2), (ORDERED, [1, 2], 2), (XFS, [2, 2], 1)]
     {
         let (mut bench, logs) = bench_of_two(today(kind), 1 << 30, COST);
         bench.machine.set_open(Actor(0), Caching::Direct, Syncing::Sync);
