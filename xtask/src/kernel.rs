@@ -3,13 +3,19 @@
 //! ```text
 //!   serve model:DRIVE --slower N, four times --NBD--> guest: md --> drivelab run --> rates x N
 //!   run model:4xDRIVE/raidL                                                       --> rates
+//!
+//!   serve model:DISK and model:FLASH         --NBD--> guest: bcache, dm-cache    --> rates, hits
+//!   run model:DISK/bcache:ssd=FLASH                                               --> rates
 //! ```
 //!
 //! The guest's processor is emulated: it costs some tenth of a millisecond a request, which is
 //! nothing beside drives whose time is slowed by enough.
 
+mod caches;
+
 use crate::guest::{self, Kernel, Setup};
 use anyhow::{Context, Result, ensure};
+use caches::KernelCache;
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
@@ -51,9 +57,16 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 20)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     slower: u32,
+    /// How many commands the kernel gives a drive at once: 1 without NCQ, 32 with it.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=32))]
+    queue_depth: u8,
     /// These levels of md's: 0, 1, 5, 6, 10; all unless named.
     #[arg(long, value_name = "LEVEL", value_parser = ["0", "1", "5", "6", "10"])]
     level: Vec<String>,
+    /// These caches of the kernel's in place of arrays: bcache, dm-cache.
+    #[arg(long, value_name = "NAME", conflicts_with = "level")]
+    cache: Vec<KernelCache>,
     /// The guest's Linux: 6.1 or 6.12.
     #[arg(long, default_value = "6.12", value_parser = Kernel::named)]
     kernel: Kernel,
@@ -73,6 +86,9 @@ pub fn run(options: &Options) -> Result<()> {
     let Some(setup) = guest::setup(options.kernel, options.program.as_deref())? else {
         return Ok(());
     };
+    if !options.cache.is_empty() {
+        return options.cache.iter().try_for_each(|cache| caches::compare(options, &setup, *cache));
+    }
     println!(
         "Linux {}, {MEMBERS} x {}, time {} times slower: operations a second of the drives' time",
         setup.version(),
@@ -86,7 +102,8 @@ pub fn run(options: &Options) -> Result<()> {
         let began = Instant::now();
         let kernel =
             in_guest(options, &setup, level).with_context(|| format!("md {}", level.name))?;
-        let layer = modelled(options, &setup, level)?;
+        let stack = format!("model:{MEMBERS}x{}/{}", options.drive, level.layer);
+        let layer = modelled(&setup, &stack, ARRAYS)?;
         let table = table(level, options.slower, &kernel, &layer)?;
         println!("{table}{:.0} s", began.elapsed().as_secs_f64());
     }
@@ -95,44 +112,51 @@ pub fn run(options: &Options) -> Result<()> {
 
 /// The kernel's array, in a guest with four drives that are served here.
 fn in_guest(options: &Options, setup: &Setup, level: &Level) -> Result<Rates> {
-    let servers = Servers::start(setup, &options.drive, options.slower)?;
-    let script = format!("LEVEL={} MORE='{}'\n{SCRIPT}", level.name, level.words);
+    let servers = Servers::start(setup, &[&*options.drive; MEMBERS], options.slower)?;
+    let (name, words, depth) = (level.name, level.words, options.queue_depth);
+    let script = format!("LEVEL={name} DEPTH={depth} MORE='{words}'\n{SCRIPT}");
     let trial = guest::Trial {
         script: &script,
         files: &[("guest/arrays.toml", ARRAYS)],
         served: servers.drives(),
         limit: Duration::from_secs(options.limit),
     };
-    let mut said = String::new();
-    let ended = setup.command(&trial, |line| said += &(line + "\n"));
-    ended.with_context(|| format!("the guest said:\n{said}"))?;
+    let said = said_in_guest(setup, &trial)?;
     let slower = f64::from(options.slower);
     let rates = rates(&said);
     ensure!(!rates.is_empty(), "the guest measured nothing:\n{said}");
     Ok(rates.into_iter().map(|(cell, rate)| (cell, rate * slower)).collect())
 }
 
+/// What a script says in a guest of its own.
+fn said_in_guest(setup: &Setup, trial: &guest::Trial<'_>) -> Result<String> {
+    let mut said = String::new();
+    let ended = setup.command(trial, |line| said += &(line + "\n"));
+    ended.with_context(|| format!("the guest said:\n{said}"))?;
+    Ok(said)
+}
+
 /// The layer, in virtual time.
-fn modelled(options: &Options, setup: &Setup, level: &Level) -> Result<Rates> {
-    let method = setup.place().join("arrays.toml");
-    fs::write(&method, ARRAYS).context("the method")?;
-    let stack = format!("model:{MEMBERS}x{}/{}", options.drive, level.layer);
+fn modelled(setup: &Setup, stack: &str, text: &[u8]) -> Result<Rates> {
+    let method = setup.place().join("method.toml");
+    fs::write(&method, text).context("the method")?;
     let json = setup.place().join("layer.json");
     let words = ["--quiet", "--yes", "--json"];
     let mut run = setup.drivelab();
-    run.args(["run", &stack, "--method"]).arg(&method).args(words).arg(&json);
+    run.args(["run", stack, "--seed", "1", "--method"]).arg(&method).args(words).arg(&json);
     ensure!(run.status()?.success(), "drivelab run {stack} did not end well");
     let output = setup.drivelab().arg("export").arg(&json).args(["--as", "csv"]).output()?;
     ensure!(output.status.success(), "drivelab export did not end well");
     Ok(rates(&String::from_utf8_lossy(&output.stdout)))
 }
 
-/// The headlines of a table in long form (docs/reference/report-formats.md); no field of them has a
-/// comma.
+/// The headlines of a table in long form (docs/reference/report-formats.md); of their fields only
+/// the target, the third, may have commas.
 fn rates(csv: &str) -> Rates {
     let of = |line: &str| {
         let fields: Vec<&str> = line.trim().split(',').collect();
-        let [_, _, _, cell, .., pass, metric, rate, _, _, _, _, _] = fields[..] else {
+        let [.., cell, _, _, _, _, _, _, _, _, pass, metric, rate, _, _, _, _, _] = fields[..]
+        else {
             return None;
         };
         let is_headline = metric == "iops" && pass.is_empty();
@@ -165,9 +189,10 @@ struct Servers {
 }
 
 impl Servers {
-    fn start(setup: &Setup, drive: &str, slower: u32) -> Result<Self> {
+    /// `M0`, `M1`, ... of these names of the catalog.
+    fn start(setup: &Setup, drives: &[&str], slower: u32) -> Result<Self> {
         let mut servers = Self { all: Vec::new() };
-        for number in 0..MEMBERS {
+        for (number, drive) in drives.iter().enumerate() {
             let socket = setup.place().join(format!("m{number}"));
             let mut command = setup.drivelab();
             command.arg("serve").arg(format!("model:{drive}"));
@@ -217,7 +242,7 @@ mod tests {
     fn a_headline_is_the_rate_of_a_whole_cell() {
         let csv = "run,method,target,cell,op,pattern,block_bytes,threads,queue_depth,engine,io,\
             coordinates,pass,metric,value,unit,ci95_low,ci95_high,n,flags\n\
-            a,b,c,read-4K,read,random,4096,1,1,sync,direct,,,iops,25.5,1/s,20,30,1,\n\
+            a,b,\"c:d,e\",read-4K,read,random,4096,1,1,sync,direct,,,iops,25.5,1/s,20,30,1,\n\
             a,b,c,read-4K,read,random,4096,1,1,sync,direct,,0,iops,24,1/s,20,30,1,\n\
             a,b,c,read-4K,read,random,4096,1,1,sync,direct,,,bytes_per_s,24,B/s,20,30,1,\n";
         assert_eq!(rates(csv), Rates::from([("read-4K".to_owned(), 25.5)]));

@@ -29,6 +29,7 @@ pub const TOOLS: &[(&str, &str)] = &[
     ("losetup", "mount"),
     ("lsblk", "util-linux"),
     ("lvm", "lvm2"),
+    ("make-bcache", "bcache-tools"),
     ("mdadm", "mdadm"),
     ("mkfs.btrfs", "btrfs-progs"),
     ("mkfs.ext4", "e2fsprogs"),

@@ -19,8 +19,9 @@ const OUT_OF_TIME: i32 = 124;
 /// What the guest loads, or may be asked for. With each come those that it needs.
 const MODULES: &str = "virtio_pci virtio_blk virtio_scsi nvme ahci sd_mod usb-storage uas xhci_pci \
     loop fuse nbd ublk_drv ext4 xfs btrfs raid0 raid1 raid10 raid456 dm-mod dm-flakey dm-delay \
-    dm-thin-pool dm-crypt dm-snapshot dm-writecache bcache null_blk scsi_debug algif_skcipher \
-    af_alg xts cbc ecb aes_generic sha256_generic crc32c_generic crc32c-intel libcrc32c essiv";
+    dm-thin-pool dm-crypt dm-snapshot dm-cache dm-cache-smq dm-writecache bcache null_blk \
+    scsi_debug algif_skcipher af_alg xts cbc ecb aes_generic sha256_generic crc32c_generic \
+    crc32c-intel libcrc32c essiv";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kernel {

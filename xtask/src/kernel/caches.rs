@@ -1,0 +1,96 @@
+//! A cache of the kernel's beside the preset that is named after it.
+
+use super::{Options, Rates, Servers, modelled, rates, said_in_guest};
+use crate::guest::{self, Setup};
+use anyhow::{Context, Result, ensure};
+use std::{
+    fmt::Write as _,
+    time::{Duration, Instant},
+};
+
+const METHOD: &[u8] = include_bytes!("caches.toml");
+const SCRIPT: &str = include_str!("caches.sh");
+const DISK: &str = "hitachi-a7k1000-750";
+const FLASH: &str = "sata-tlc";
+
+/// Which cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(super) enum KernelCache {
+    Bcache,
+    DmCache,
+}
+
+impl KernelCache {
+    /// The script's word for it, which is the layer's.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Bcache => "bcache",
+            Self::DmCache => "dm-cache",
+        }
+    }
+}
+
+/// Runs the kernel's and ours, and prints both.
+pub(super) fn compare(options: &Options, setup: &Setup, cache: KernelCache) -> Result<()> {
+    let began = Instant::now();
+    let name = cache.name();
+    let said = in_guest(options, setup, name).with_context(|| name.to_owned())?;
+    let stack = format!("model:{DISK}/{name}:ssd={FLASH},size=64M");
+    let table = table(name, &rates(&said), &modelled(setup, &stack, METHOD)?, counted(&said))?;
+    println!("{table}Linux {}, {:.0} s", setup.version(), began.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn in_guest(options: &Options, setup: &Setup, name: &str) -> Result<String> {
+    let servers = Servers::start(setup, &[DISK, FLASH], options.slower)?;
+    let script = format!("KIND={name} SLOWER={}\n{SCRIPT}", options.slower);
+    let trial = guest::Trial {
+        script: &script,
+        files: &[("guest/caches.toml", METHOD)],
+        served: servers.drives(),
+        limit: Duration::from_secs(options.limit),
+    };
+    said_in_guest(setup, &trial)
+}
+
+/// Hits and misses, as the kernel counts them.
+fn counted(said: &str) -> Option<(u64, u64)> {
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    said.lines().map(words).find_map(|words| match &words[..] {
+        [first, hits, second, misses] if first == "hits" && second == "misses" => {
+            Some((hits.parse().ok()?, misses.parse().ok()?))
+        }
+        _ => None,
+    })
+}
+
+fn table(name: &str, kernel: &Rates, layer: &Rates, counted: Option<(u64, u64)>) -> Result<String> {
+    ensure!(!kernel.is_empty(), "the guest measured nothing");
+    let mut text = format!(
+        "\n## {name}\n\n| cell | kernel | `{name}` | layer / kernel |\n|---|---|---|---|\n"
+    );
+    for (cell, rate) in kernel {
+        let ours = layer.get(cell).with_context(|| format!("the layer has no cell {cell}"))?;
+        writeln!(text, "| {cell} | {rate:.0} | {ours:.0} | {:.2} |", ours / rate)?;
+    }
+    let (hits, misses) = counted.context("the kernel counted nothing")?;
+    let share = 100.0 * hits as f64 / (hits + misses).max(1) as f64;
+    writeln!(text, "\nThe kernel counts {hits} hits and {misses} misses: {share:.1} %.")?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_has_the_kernels_own_count() {
+        let rates = Rates::from([("warm".to_owned(), 200.0)]);
+        let said = "bcache: something\nhits 30 misses 10\n";
+        let text = table("bcache", &rates, &rates, counted(said)).expect("all is there");
+        assert!(text.contains("| warm | 200 | 200 | 1.00 |"), "{text}");
+        assert!(text.ends_with("counts 30 hits and 10 misses: 75.0 %.\n"), "{text}");
+        assert!(table("bcache", &rates, &rates, counted("hits many misses 1")).is_err());
+        assert!(table("bcache", &Rates::new(), &rates, counted(said)).is_err());
+    }
+}

@@ -1,0 +1,33 @@
+# Sets 64 MiB of the flash drive M1 before 1032 MiB of the disk M0 as the cache $KIND, reads it, and
+# prints each cell's rate and what the kernel counted.
+modprobe -a dm-mod dm-cache dm-cache-smq bcache
+part() { # name, drive, first MiB, MiB
+    dmsetup create "$1" --table "0 $(($4 * 2048)) linear $2 $(($3 * 2048))" || exit 1
+}
+part disk "$M0" 0 1032
+part flash "$M1" 0 64
+case $KIND in
+dm-cache)
+    part map "$M1" 64 16
+    dmsetup mknodes
+    dd if=/dev/zero of=/dev/mapper/map bs=4096 count=1 oflag=direct status=none
+    dmsetup create cached --table "0 $((1032 * 2048)) cache /dev/mapper/map /dev/mapper/flash \
+        /dev/mapper/disk 128 1 writethrough smq 0" || exit 1
+    dmsetup mknodes
+    device=/dev/mapper/cached
+    counted() { set -- $(dmsetup status cached) && echo "hits $8 misses $9"; } ;;
+bcache)
+    dmsetup mknodes
+    make-bcache --bdev /dev/mapper/disk --cache /dev/mapper/flash --bucket 64k --wipe-bcache >/dev/null || exit 1
+    for part in disk flash; do echo "/dev/mapper/$part" >/sys/fs/bcache/register || exit 1; done
+    until_so test -e /sys/block/bcache0/bcache/cache || exit 1
+    device=/dev/bcache0
+    counted() {
+        cd /sys/block/bcache0/bcache/stats_total || exit 1
+        echo "hits $(cat cache_hits) misses $(cat cache_misses)"
+    } ;;
+esac
+drivelab run "$device" --reads-only --slower "$SLOWER" --method /guest/caches.toml --seed 1 \
+    --quiet --yes --json run.json || exit 1
+drivelab export run.json --as csv
+counted
