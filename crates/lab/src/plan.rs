@@ -443,9 +443,9 @@ fn span(method: &Method, options: &Options, offers: &[Offer]) -> Result<u64, Pla
     }
     if wanted > smallest {
         return Err(PlanError(format!(
-            "the test needs {} and the target offers {}: pass a smaller --size, such as {}",
+            "the test needs {}, {} more than the target offers: pass a smaller --size, such as {}",
             display_bytes(wanted),
-            display_bytes(smallest),
+            display_bytes(wanted - smallest),
             suggestion(smallest),
         )));
     }

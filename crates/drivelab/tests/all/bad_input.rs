@@ -89,6 +89,16 @@ fn what_is_no_target_is_refused_with_what_is() {
     bench.drivelab(["run", "socket"]).done().refused(&["socket is a socket", "a file or a block"]);
 }
 
+/// Of a cache of the kernel's, which keeps 8 KiB for itself, it was said that "the test needs 1 GiB
+/// and the target offers 1024.0 MiB".
+#[test]
+fn a_test_that_is_a_little_too_large_is_told_by_how_much() {
+    let bench = Bench::new();
+    let run = |target: &str| bench.drivelab(["run", target, "--size", "1G"]).done();
+    run("memory:1048568K").refused(&["needs 1 GiB, 8 KiB more than", "--size, such as 512MiB"]);
+    run("memory:12M").refused(&["1012 MiB more than", "--size, such as 8MiB"]);
+}
+
 #[test]
 fn a_method_file_is_refused_by_file_and_line() {
     let bench = Bench::new();
