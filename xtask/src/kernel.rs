@@ -15,7 +15,6 @@ mod caches;
 
 use crate::guest::{self, Kernel, Setup};
 use anyhow::{Context, Result, ensure};
-use caches::KernelCache;
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
@@ -65,15 +64,16 @@ pub struct Options {
     #[arg(long, value_name = "LEVEL", value_parser = ["0", "1", "5", "6", "10"])]
     level: Vec<String>,
     /// These caches of the kernel's in place of arrays: bcache, dm-cache.
-    #[arg(long, value_name = "NAME", conflicts_with = "level")]
-    cache: Vec<KernelCache>,
+    #[arg(long, value_name = "NAME", value_parser = ["bcache", "dm-cache"])]
+    #[arg(conflicts_with_all = ["level", "drive", "queue_depth"])]
+    cache: Vec<String>,
     /// The guest's Linux: 6.1 or 6.12.
     #[arg(long, default_value = "6.12", value_parser = Kernel::named)]
     kernel: Kernel,
     /// This binary instead of one that is built.
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// How long one level may take.
+    /// How long one level or cache may take.
     #[arg(long, value_name = "SECONDS", default_value_t = 1800)]
     limit: u64,
 }
@@ -87,7 +87,7 @@ pub fn run(options: &Options) -> Result<()> {
         return Ok(());
     };
     if !options.cache.is_empty() {
-        return options.cache.iter().try_for_each(|cache| caches::compare(options, &setup, *cache));
+        return options.cache.iter().try_for_each(|cache| caches::compare(options, &setup, cache));
     }
     println!(
         "Linux {}, {MEMBERS} x {}, time {} times slower: operations a second of the drives' time",

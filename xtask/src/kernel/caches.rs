@@ -13,27 +13,9 @@ const SCRIPT: &str = include_str!("caches.sh");
 const DISK: &str = "hitachi-a7k1000-750";
 const FLASH: &str = "sata-tlc";
 
-/// Which cache.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub(super) enum KernelCache {
-    Bcache,
-    DmCache,
-}
-
-impl KernelCache {
-    /// The script's word for it, which is the layer's.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Bcache => "bcache",
-            Self::DmCache => "dm-cache",
-        }
-    }
-}
-
-/// Runs the kernel's and ours, and prints both.
-pub(super) fn compare(options: &Options, setup: &Setup, cache: KernelCache) -> Result<()> {
+/// Runs the kernel's and the layer of the same name, and prints both.
+pub(super) fn compare(options: &Options, setup: &Setup, name: &str) -> Result<()> {
     let began = Instant::now();
-    let name = cache.name();
     let said = in_guest(options, setup, name).with_context(|| name.to_owned())?;
     let stack = format!("model:{DISK}/{name}:ssd={FLASH},size=64M");
     let table = table(name, &rates(&said), &modelled(setup, &stack, METHOD)?, counted(&said))?;
@@ -55,12 +37,9 @@ fn in_guest(options: &Options, setup: &Setup, name: &str) -> Result<String> {
 
 /// Hits and misses, as the kernel counts them.
 fn counted(said: &str) -> Option<(u64, u64)> {
-    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    said.lines().map(words).find_map(|words| match &words[..] {
-        [first, hits, second, misses] if first == "hits" && second == "misses" => {
-            Some((hits.parse().ok()?, misses.parse().ok()?))
-        }
-        _ => None,
+    said.lines().find_map(|line| {
+        let (hits, misses) = line.strip_prefix("hits ")?.split_once(" misses ")?;
+        Some((hits.parse().ok()?, misses.trim().parse().ok()?))
     })
 }
 

@@ -18,8 +18,10 @@ dm-cache)
     counted() { set -- $(dmsetup status cached) && echo "hits $8 misses $9"; } ;;
 bcache)
     dmsetup mknodes
-    make-bcache --bdev /dev/mapper/disk --cache /dev/mapper/flash --bucket 64k --wipe-bcache >/dev/null || exit 1
-    for part in disk flash; do echo "/dev/mapper/$part" >/sys/fs/bcache/register || exit 1; done
+    type make-bcache >/dev/null || { echo "the host needs make-bcache: bcache-tools"; exit 1; }
+    make-bcache --bdev /dev/mapper/disk --cache /dev/mapper/flash --bucket 64k --wipe-bcache \
+        >/dev/null || exit 1
+    for name in disk flash; do echo "/dev/mapper/$name" >/sys/fs/bcache/register || exit 1; done
     until_so test -e /sys/block/bcache0/bcache/cache || exit 1
     device=/dev/bcache0
     counted() {

@@ -38,12 +38,12 @@ fn assert_near(toml: &str, key: &str, expected: f64, unit: &str, share: f64) {
     assert!((value / expected - 1.0).abs() <= share, "{key}: {value}, set {expected}: {toml}");
 }
 
-/// Runs the method on a target, and fits.
-fn fitted(bench: &Bench, words: &[&str]) -> String {
+/// Runs the method on a target, through another program such as `nice`, and fits.
+fn fitted(bench: &Bench, before: &[&str], words: &[&str]) -> String {
     let config = bench.path("config");
     let here = |call: common::Call| call.variable("XDG_CONFIG_HOME", &config.to_string_lossy());
     let run = bench.drivelab(["run"]).and(words).and(["--method", "quota", "--quiet"]);
-    let run = run.through(&FIRST, DRIVELAB.as_ref());
+    let run = run.through(before, DRIVELAB.as_ref());
     here(run).start().wait_within(LIMIT).succeeded();
     let fit = bench.drivelab_without_store(["drives", "fit", "last", "--store", "store.sqlite"]);
     let toml = here(fit).done().succeeded().stdout;
@@ -94,7 +94,7 @@ fn the_method_gives_back_a_modelled_volumes_quota_and_its_file_is_a_model_at_onc
     for parameters in cases {
         let bench = Bench::new();
         keep(&bench, &volume("vol", parameters));
-        let toml = fitted(&bench, &["model:vol", "--seed", "5"]);
+        let toml = fitted(&bench, &[], &["model:vol", "--seed", "5"]);
         for (key, value, unit) in parameters {
             assert_near(&toml, key, *value, unit, 0.05);
         }
@@ -108,7 +108,7 @@ fn the_method_gives_back_a_modelled_volumes_quota_and_its_file_is_a_model_at_onc
         fs::remove_file(bench.path("config/drivelab/drives/volume.toml")).expect("it was there");
         keep(&bench, &toml);
         let own = toml.lines().find_map(|line| line.strip_prefix("name = ")).expect("a name");
-        let again = fitted(&bench, &[&format!("model:{}", own.trim_matches('"'))]);
+        let again = fitted(&bench, &[], &[&format!("model:{}", own.trim_matches('"'))]);
         for (key, value, unit) in parameters {
             assert_near(&again, key, *value, unit, 0.05);
         }
@@ -120,7 +120,7 @@ fn what_a_run_did_not_reach_is_said() {
     let bench = Bench::new();
     let flat = [("iops", 800.0, "IOPS"), ("read_latency", 1.0, "ms"), ("write_latency", 1.0, "ms")];
     keep(&bench, &volume("vol", &flat));
-    let toml = fitted(&bench, &["model:vol", "--reads-only", "--max-time", "5m"]);
+    let toml = fitted(&bench, &[], &["model:vol", "--reads-only", "--max-time", "5m"]);
     for told in ["credit: no fall of the rate", "a limit of bytes", "writes: the run only read"] {
         assert!(toml.contains(told), "{told}: {toml}");
     }
@@ -140,7 +140,7 @@ fn the_method_gives_back_the_rate_the_credit_and_the_refill_of_nbdkits_rate_filt
         Err(missing) => return common::skip(missing),
     };
     let words = [device.text(), "--reads-only", "--max-time", "75s"];
-    let toml = fitted(&bench, &words);
+    let toml = fitted(&bench, &FIRST, &words);
     assert!(toml.starts_with("# Quota of "), "{toml}");
     assert_near(&toml, "bandwidth", RATE, "MB/s", 0.05);
     assert_near(&toml, "bandwidth_credit", RATE * BURST_S, "MB", 0.05);

@@ -175,8 +175,8 @@ impl Journal {
     /// XFS flushes the file's drive once more, before all of that (`xfs_file_fsync`).
     pub fn commit(&mut self, changes: Changes, cause: Cause, steps: &mut Vec<Step>) {
         let after = self.flush(self.layout.journal_drive);
-        let other = self.flush(FIRST).filter(|fence| after != Some(*fence));
-        let before = [other, after].into_iter().flatten();
+        let data_flush = self.flush(FIRST).filter(|fence| after != Some(*fence));
+        let before = [data_flush, after].into_iter().flatten();
         match self.kind {
             Kind::Ext2 => {
                 let offset = self.layout.inode();
@@ -191,7 +191,7 @@ impl Journal {
                 steps.push(self.append(PAGE_BYTES));
             }
             Kind::Xfs { lazy_count } => {
-                steps.extend(other.filter(|_| cause == Cause::Sync));
+                steps.extend(data_flush.filter(|_| cause == Cause::Sync));
                 steps.extend(before);
                 steps.push(self.append(record_bytes(changes, lazy_count)));
             }

@@ -80,7 +80,7 @@ impl Syncs {
             under_way: VecDeque::from([0]),
             epoch: 0,
             commit: None,
-            steps: Vec::with_capacity(6),
+            steps: Vec::with_capacity(5),
             members: Vec::new(),
             waiting: Vec::new(),
             waits_for_times: false,
