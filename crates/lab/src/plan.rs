@@ -443,9 +443,11 @@ fn span(method: &Method, options: &Options, offers: &[Offer]) -> Result<u64, Pla
     }
     if wanted > smallest {
         return Err(PlanError(format!(
-            "the test needs {}, {} more than the target offers: pass a smaller --size, such as {}",
+            "the test needs {}, {} more than the {} that the target offers: pass a smaller --size, \
+             such as {}",
             display_bytes(wanted),
             display_bytes(wanted - smallest),
+            display_bytes(smallest),
             suggestion(smallest),
         )));
     }
