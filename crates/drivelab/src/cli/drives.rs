@@ -18,6 +18,7 @@ STACK is read from the bottom to the top: drives, then layers, parted by `/`.
   4xNAME+4xNAME            several, to be followed by an array
   NAME:KEY=VALUE,...       port=NAME write-cache=on|off state=fresh|steady
                            used=PERCENT command-queue=N seed=N capacity=SIZE
+                           atomic-write=SIZE (what a power cut does not tear)
   /raid0 /raid1 /raid5 /raid6 /raid10
                            chunk=64K driver=md|highpoint|lsi degraded=MEMBER
                            rebuild=on|RATE

@@ -226,6 +226,8 @@ fn a_stack_that_cannot_be_built_is_refused_with_what_can() {
         (&["model:wd-1002fbys:command-queue=0"], &["from 1 to 256"]),
         (&["model:intel-520-120:capacity=1T"], &["from 1 MiB to", "`1T`"]),
         (&["model:mtron-pro-32:capacity=1000001000"], &["sectors of 512 B"]),
+        (&["model:mtron-pro-32:atomic-write=12K"], &["`12K`", "no power of two, such as 16K"]),
+        (&["model:mtron-pro-32:atomic-write=2M"], &["from 512 B to 1 MiB"]),
         (&["model:intel-520-120:capacity=64M"], &["superblocks", "a larger `capacity=`"]),
         (&["model:wd-1002fbys:capacity=1G"], &["is a disk", "--size"]),
         (&["model:0xwd-1002fbys/raid0"], &["from 1 to 64"]),

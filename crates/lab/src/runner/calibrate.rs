@@ -7,13 +7,14 @@ use crate::{
 use block::{Actor, Instant};
 use std::sync::{atomic::AtomicBool, mpsc::channel};
 
-/// Operations of one round; a round takes some milliseconds.
-const OPERATIONS: u64 = 200_000;
+/// Operations of one round. Every run pays for all rounds before it begins: some 5 ms, and ten times
+/// that where a look at the clock is a system call.
+const OPERATIONS: u64 = 10_000;
 /// The best of so many rounds: noise only ever adds.
-const ROUNDS: u64 = 7;
+const ROUNDS: u64 = 15;
 
 /// Nanoseconds an operation costs at depth 1 with full recording, on an engine that does nothing.
-/// The best of seven short rounds.
+/// The best of several short rounds.
 pub fn engine_cost_ns(engine: &mut dyn Drivable) -> f64 {
     let plan = WorkerPlan {
         stream: Stream::new(Op::Read, Pattern::Random, 4096),

@@ -2,20 +2,29 @@
 //! cache held, or one in flight. Which one is somebody's choice: a seed's, or that of whoever
 //! enumerates.
 
-use super::Media;
+use super::{Change, Media, Value};
 use block::Rng;
-use std::{collections::BTreeMap, mem};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+};
 
 /// How finely a power cut may part what was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grain {
     /// Each sector by itself: every state that the fault model admits. Asked once for each sector
-    /// with more than one distinct version, with their number.
+    /// with more than one distinct version, with their number. Where a drive does not tear a write
+    /// of several sectors, it is asked of that one whether it is lost (0) or whole (1), and of each
+    /// sector of its neighbours' that lies on it.
     Sector,
     /// Each write by itself, in the order of completion, then those in flight: lost (0), torn in
-    /// its middle (1, where it has more than one sector), or whole (the last). Fewer states, all
-    /// admitted: for enumerating what [`Grain::Sector`] makes too many of.
+    /// its middle (1, where the drive tears it), or whole (the last). Fewer states, all admitted:
+    /// for enumerating what [`Grain::Sector`] makes too many of.
     Write,
+    /// As [`Grain::Write`], and torn anywhere: of one that is, asked at which of its inner sectors,
+    /// from the second on (0), and whether what stands before it stays (0) or the rest (1). For
+    /// draws: half of a write is a whole number of most programs' pages.
+    Place,
 }
 
 /// What a power cut did.
@@ -79,7 +88,8 @@ impl Media {
         let candidates = self.candidates();
         let kept = match grain {
             Grain::Sector => self.keep_by_sector(&candidates, &mut checked),
-            Grain::Write => self.keep_by_write(&candidates, &mut checked),
+            Grain::Write => self.keep_by_write(&candidates, &mut checked, false),
+            Grain::Place => self.keep_by_write(&candidates, &mut checked, true),
         };
         let before = |sector| self.newest(sector).map_or(Source::Durable, Source::Cached);
         let stays = |&sector: &u64| {
@@ -103,7 +113,8 @@ impl Media {
     }
 
     /// In how many ways a power cut could go now; `u64::MAX` for more than that. At
-    /// [`Grain::Sector`] each leaves another state.
+    /// [`Grain::Sector`] each leaves another state, at [`Grain::Place`] all torn ones of a write
+    /// count as one.
     pub fn ways_to_cut(&self, grain: Grain) -> u64 {
         let mut ways = 1u64;
         self.clone().power_cut_with(grain, &mut |choices| {
@@ -132,8 +143,12 @@ impl Media {
         candidates: &BTreeMap<u64, Vec<Source>>,
         choose: &mut dyn FnMut(usize) -> usize,
     ) -> BTreeMap<u64, Source> {
-        let mut kept = BTreeMap::new();
+        let mut kept = self.keep_untorn(candidates, choose);
+        let bound: BTreeSet<u64> = kept.keys().copied().collect();
         for (&sector, sources) in candidates {
+            if bound.contains(&sector) {
+                continue;
+            }
             let mut distinct = vec![Source::Durable];
             for &source in sources {
                 let cell = self.cell(sector, source);
@@ -148,33 +163,73 @@ impl Media {
         kept
     }
 
-    fn keep_by_write(
+    /// Of the sectors of writes that the drive does not tear, what is kept: write by write, sector
+    /// by sector of the others that lie there.
+    fn keep_untorn(
         &self,
         candidates: &BTreeMap<u64, Vec<Source>>,
         choose: &mut dyn FnMut(usize) -> usize,
     ) -> BTreeMap<u64, Source> {
-        let (mut cached, mut in_flight) = (BTreeMap::new(), BTreeMap::new());
-        for (&sector, sources) in candidates {
-            for &source in sources {
-                let (writes, number) = match source {
-                    Source::Cached(number) => (&mut cached, number),
-                    Source::InFlight(id) => (&mut in_flight, id),
-                    Source::Durable => unreachable!("the durable version is no candidate"),
-                };
-                writes.entry(number).or_insert_with(Vec::new).push((sector, source));
+        if self.atomic_bytes == u64::from(self.sector_bytes) {
+            return BTreeMap::new();
+        }
+        let writes = by_write(candidates);
+        let untorn =
+            |(source, sectors): &(Source, Vec<u64>)| sectors.len() > 1 && !self.is_torn(*source);
+        let whole = writes.iter().filter(|write| untorn(write));
+        let bound: BTreeSet<u64> = whole.flat_map(|(_, sectors)| sectors).copied().collect();
+        let mut kept: BTreeMap<u64, Source> =
+            bound.iter().map(|&sector| (sector, Source::Durable)).collect();
+        for write in &writes {
+            let (source, sectors) = write;
+            if untorn(write) {
+                if choose(2) == 1 {
+                    kept.extend(sectors.iter().map(|&sector| (sector, *source)));
+                }
+                continue;
+            }
+            for &sector in sectors.iter().filter(|sector| bound.contains(sector)) {
+                if choose(2) == 1 {
+                    kept.insert(sector, *source);
+                }
             }
         }
+        kept
+    }
+
+    fn keep_by_write(
+        &self,
+        candidates: &BTreeMap<u64, Vec<Source>>,
+        choose: &mut dyn FnMut(usize) -> usize,
+        is_torn_anywhere: bool,
+    ) -> BTreeMap<u64, Source> {
         let mut kept = BTreeMap::new();
-        for sectors in cached.into_values().chain(in_flight.into_values()) {
-            let torn = usize::from(sectors.len() > 1);
+        for (source, sectors) in by_write(candidates) {
+            let torn = usize::from(sectors.len() > 1 && self.is_torn(source));
             let landed = match choose(2 + torn) {
-                0 => 0,
-                1 if torn == 1 => sectors.len() / 2,
-                _ => sectors.len(),
+                0 => &[],
+                1 if torn == 1 && is_torn_anywhere => {
+                    let (before, rest) = sectors.split_at(1 + choose(sectors.len() - 1));
+                    if choose(2) == 0 { before } else { rest }
+                }
+                1 if torn == 1 => &sectors[..sectors.len() / 2],
+                _ => &sectors[..],
             };
-            kept.extend(sectors[..landed].iter().copied());
+            kept.extend(landed.iter().map(|&sector| (sector, source)));
         }
         kept
+    }
+
+    /// Whether a power cut may part the sectors of that write: of one of at most the drive's atomic
+    /// unit, within one such unit, it does not. A discard may always be parted.
+    fn is_torn(&self, source: Source) -> bool {
+        let Change { sectors, value, .. } = match source {
+            Source::Durable => return false,
+            Source::Cached(number) => &self.cached[self.index_of(number)].change,
+            Source::InFlight(id) => &self.in_flight[&id],
+        };
+        let unit = self.atomic_bytes / u64::from(self.sector_bytes);
+        matches!(value, Value::Zero) || sectors.start / unit != (sectors.end - 1) / unit
     }
 
     /// The cell of that version; none if it cannot be read.
@@ -207,6 +262,23 @@ impl Media {
             }
         }
     }
+}
+
+/// The writes that candidates are of, each with its sectors: in the order of completion, then those
+/// in flight.
+fn by_write(candidates: &BTreeMap<u64, Vec<Source>>) -> Vec<(Source, Vec<u64>)> {
+    let (mut cached, mut in_flight) = (BTreeMap::new(), BTreeMap::new());
+    for (&sector, sources) in candidates {
+        for &source in sources {
+            let (writes, number) = match source {
+                Source::Cached(number) => (&mut cached, number),
+                Source::InFlight(id) => (&mut in_flight, id),
+                Source::Durable => unreachable!("the durable version is no candidate"),
+            };
+            writes.entry(number).or_insert_with(|| (source, Vec::new())).1.push(sector);
+        }
+    }
+    cached.into_values().chain(in_flight.into_values()).collect()
 }
 
 /// A word more in a hash: one round of FNV-1a over 64 bits, its high bits folded back.

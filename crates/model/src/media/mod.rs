@@ -10,7 +10,8 @@
 //! ```
 //!
 //! What is assumed of a drive, and what is not, is written down in `docs/reference/fault-model.md`.
-//! The unit is the *sector*, which a power cut keeps or loses whole.
+//! The unit is the *sector*, which a power cut keeps or loses whole; a drive may be told to do so
+//! with larger writes.
 
 mod cells;
 mod cut;
@@ -109,6 +110,8 @@ pub struct Media {
     contents: Contents,
     cache: WriteCache,
     flushes: Flushes,
+    /// A write of at most so many bytes that crosses no multiple of them is not torn.
+    atomic_bytes: u64,
     /// What the last flush covered, where that is answered early.
     owed: u64,
     /// What is on the medium.
@@ -182,6 +185,7 @@ impl Media {
             contents,
             cache: WriteCache::Volatile { bytes_max: u64::MAX },
             flushes: Flushes::Honoured,
+            atomic_bytes: u64::from(sector_bytes),
             owed: 0,
             durable: Cells::new(cell_bytes),
             damaged: BTreeSet::new(),
@@ -208,6 +212,20 @@ impl Media {
     pub fn with_flushes(mut self, flushes: Flushes) -> Self {
         assert!(self.cached.is_empty(), "that is chosen before the first write");
         self.flushes = flushes;
+        self
+    }
+
+    /// The same in a drive that stores a write of at most `bytes`, which crosses no multiple of
+    /// them, whole or not at all.
+    ///
+    /// # Panics
+    /// Unless they are a power of two of sectors, and before the first write.
+    #[must_use]
+    pub fn with_atomic_writes(mut self, bytes: u64) -> Self {
+        assert!(self.cached.is_empty(), "that is chosen before the first write");
+        let sectors = bytes / u64::from(self.sector_bytes);
+        assert!(bytes.is_power_of_two() && sectors > 0, "writes of {bytes} B, not torn");
+        self.atomic_bytes = bytes;
         self
     }
 

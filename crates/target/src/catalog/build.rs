@@ -24,6 +24,8 @@ pub struct DriveSettings {
     pub command_queue: Option<u32>,
     /// `capacity=`: a flash drive with less flash behind the same controller, bytes.
     pub capacity_bytes: Option<u64>,
+    /// `atomic-write=`: what a power cut does not tear, bytes.
+    pub atomic_write_bytes: Option<u64>,
     /// What the port leaves of it.
     pub port: PortLimits,
     /// Where the drive's random choices come from.

@@ -31,9 +31,11 @@ impl Bench {
     pub fn new(drives: Members, power: Power, all: &[(&ResolvedDrive<'_>, &Attached)]) -> Self {
         let new = || all.iter();
         let media = match power {
-            Power::Steady => new().map(|(_, drive)| medium(drive, WriteCache::Protected)).collect(),
+            Power::Steady => {
+                new().map(|(own, drive)| medium(own, drive, WriteCache::Protected)).collect()
+            }
             Power::MayGo(flushes) => new()
-                .map(|(own, drive)| medium(drive, write_cache(own)).with_flushes(flushes))
+                .map(|(own, drive)| medium(own, drive, write_cache(own)).with_flushes(flushes))
                 .collect(),
             Power::Back(media) => media,
         };
@@ -48,13 +50,13 @@ impl Bench {
 
     /// The power of all drives goes: what their media hold then, and what was lost. Of what no
     /// flush covered `seed` draws for each write, as likely one as the other, whether it is lost,
-    /// torn or there: what is said to be durable and is not does not get away by luck.
+    /// torn anywhere or there: what is said to be durable and is not does not get away by luck.
     ///
     /// # Panics
     /// While there is a stack above.
     pub fn power_cut(self, now: Instant, seed: u64) -> (Vec<Media>, Loss) {
         let mut rig = Rc::into_inner(self.0).expect("the stack above is gone").into_inner();
-        let loss = rig.power_cut_with(now, Grain::Write, &mut choices(seed));
+        let loss = rig.power_cut_with(now, Grain::Place, &mut choices(seed));
         (rig.into_parts().0, loss)
     }
 
@@ -66,7 +68,7 @@ impl Bench {
         let mut lost = Loss::default();
         let left = (0..self.1).map(|number| {
             let mut medium = rig.media(Drive(number)).clone();
-            lost = lost.and(medium.power_cut_with(Grain::Write, &mut choose));
+            lost = lost.and(medium.power_cut_with(Grain::Place, &mut choose));
             medium
         });
         (left.collect(), lost)
@@ -102,10 +104,13 @@ impl Machine for Bench {
 }
 
 /// A drive's medium, all zeroes.
-fn medium(drive: &Attached, cache: WriteCache) -> Media {
+fn medium(own: &ResolvedDrive<'_>, drive: &Attached, cache: WriteCache) -> Media {
     let Geometry { capacity_bytes, block_bytes, .. } = drive.geometry;
     let sector_bytes = if block_bytes < 4096 { 512 } else { 4096 };
-    Media::new(capacity_bytes, sector_bytes, Contents::Bytes).with_cache(cache)
+    let atomic_bytes = own.settings.atomic_write_bytes.unwrap_or(0).max(sector_bytes.into());
+    Media::new(capacity_bytes, sector_bytes, Contents::Bytes)
+        .with_cache(cache)
+        .with_atomic_writes(atomic_bytes)
 }
 
 /// Whether a power cut may take a completed write from `stack`: out of a drive's write cache, or

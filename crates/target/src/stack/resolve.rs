@@ -402,6 +402,7 @@ fn drive_settings(settings: &Settings<'_>, entry: &DriveEntry) -> Result<DriveSe
         used_per_mille: settings.per_mille("used")?,
         command_queue: settings.count("command-queue", 1..=256)?.map(|count| count as u32),
         capacity_bytes: capacity(settings, entry)?,
+        atomic_write_bytes: atomic_write(settings)?,
         port: PortLimits::default(),
         seed: 0,
     })
@@ -416,6 +417,18 @@ fn capacity(settings: &Settings<'_>, entry: &DriveEntry) -> Result<Option<u64>, 
         Some(_) => {
             let text = settings.text("capacity").unwrap_or_default();
             Err(settings.wrong("capacity", text, "is not of whole sectors of 512 B, such as 2G"))
+        }
+    }
+}
+
+/// What NVM Express calls the atomic write unit of a power failure.
+fn atomic_write(settings: &Settings<'_>) -> Result<Option<u64>, BadStack> {
+    let asked = settings.bytes("atomic-write", 512..=1 << 20)?;
+    match asked.filter(|bytes| !bytes.is_power_of_two()) {
+        None => Ok(asked),
+        Some(_) => {
+            let text = settings.text("atomic-write").unwrap_or_default();
+            Err(settings.wrong("atomic-write", text, "is no power of two, such as 16K"))
         }
     }
 }

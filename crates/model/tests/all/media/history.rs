@@ -9,7 +9,7 @@ type Step = u64;
 pub struct Past {
     pub sectors: Range<u64>,
     pub value: u64,
-    completed: Option<Step>,
+    pub completed: Option<Step>,
     pub through: bool,
 }
 
