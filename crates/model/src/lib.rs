@@ -9,6 +9,8 @@
 //!      | Stack
 //!   Elevator        noop, deadline, cfq, anticipatory: order, merges   elevator/
 //!      | Stack
+//!   BatteryCache    a RAID controller's memory, which a battery keeps  battery_cache/
+//!      | Stack
 //!   Array           RAID-0, 1, 5, 6, 10: splits, merges, parity        array/
 //!      | Stack
 //!   Port            what the host and its controller cost              port/
@@ -32,6 +34,7 @@
 
 mod array;
 mod bank;
+mod battery_cache;
 mod beside;
 mod cost;
 mod disk;
@@ -58,6 +61,9 @@ mod witness;
 
 pub use array::{Array, ArrayParams, Level, Rebuild};
 pub use bank::Bank;
+pub use battery_cache::{
+    BatteryCache, BatteryCacheCounters, BatteryCacheParams, BatteryMemory, GatheredRow, Origin,
+};
 pub use beside::{Beside, Own};
 pub use cache::Policy;
 pub use cost::{Cost, nanoseconds_for};

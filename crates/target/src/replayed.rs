@@ -17,7 +17,7 @@
 use crate::{
     catalog::Catalog,
     serve::{Flushes, Loss},
-    stack::{Opened, Power, Purpose, Stack, open_for},
+    stack::{Kept, Opened, Power, Purpose, Stack, open_for},
     write_log::Operation,
 };
 use block::{
@@ -44,9 +44,9 @@ pub struct Replayed {
     done: Vec<Completion>,
 }
 
-/// What a power cut left on the media. A clone costs nothing.
+/// What a power cut left on the media, and in a controller's memory. A clone costs nothing.
 #[derive(Clone, Debug)]
-pub struct Remains(Rc<Vec<Media>>);
+pub struct Remains(Rc<Kept>);
 
 /// The stack, opened on what a power cut left.
 pub struct Left {
@@ -168,8 +168,8 @@ impl Replayed {
 
     /// What would be there if the power went now; nothing happens to the stack.
     pub fn left_by_cut(&self, seed: u64) -> (Remains, Loss) {
-        let (media, loss) = self.opened.left_by_cut(seed);
-        (Remains(Rc::new(media)), loss)
+        let (kept, loss) = self.opened.left_by_cut(seed);
+        (Remains(Rc::new(kept)), loss)
     }
 
     /// The stack on what is left.
@@ -180,7 +180,7 @@ impl Replayed {
         if self.is_plain() {
             return Ok(Left { engine: Contents::Medium(remains.clone()), buffer: None });
         }
-        let purpose = Purpose::Replayed(Power::Back(remains.0.to_vec()));
+        let purpose = Purpose::Replayed(Power::Back((*remains.0).clone()));
         let mut opened = Box::new(open_for(purpose, &self.back, &self.catalog, 0)?);
         let buffer = opened.pool(1, self.geometry.transfer_bytes_max as usize).pop();
         Ok(Left { engine: Contents::Opened(opened), buffer })

@@ -1,8 +1,9 @@
 //! The managed-flash layer: what its settings stand for, and a volume on a drive or an array.
 
 use super::{
+    array::ResolvedArray,
     open::LayerInfo,
-    resolve::{ResolvedArray, ResolvedDrive},
+    resolve::ResolvedDrive,
     settings::Settings,
     text::{BadStack, Part},
 };
