@@ -19,8 +19,9 @@ STACK is read from the bottom to the top: drives, then layers, parted by `/`.
   NAME:KEY=VALUE,...       port=NAME write-cache=on|off state=fresh|steady
                            used=PERCENT command-queue=N seed=N capacity=SIZE
   /raid0 /raid1 /raid5 /raid6 /raid10
-                           chunk=64K driver=md|highpoint|lsi degraded=MEMBER
-                           rebuild=on|RATE
+                           chunk=64K driver=md|host|highpoint|lsi degraded=MEMBER
+                           rebuild=on|RATE; driver=generic-bbu cache=256M: a
+                           controller whose memory has a battery
   /noop /deadline /cfq /anticipatory
                            read_expire=500ms slice_idle=8ms nr_requests=128
                            and more (docs/reference/catalog-format.md): the kernel's

@@ -45,14 +45,14 @@ pub(super) fn resolve_memory(
     };
     let row = GatheredRow::of(array, members);
     if row.bytes() > ROW_BYTES_MAX {
-        let text = settings.text("chunk").unwrap_or_default();
+        let chunk = display_bytes(row.chunk_bytes);
         let about = format!(
             "makes rows of {}: with `driver={}` a row has {} at most; write a smaller chunk",
             display_bytes(row.bytes()),
             driver.name(),
             display_bytes(ROW_BYTES_MAX)
         );
-        return Err(settings.wrong("chunk", text, &about));
+        return Err(settings.wrong("chunk", &chunk, &about));
     }
     let least = (ROWS_MIN * row.bytes()).max(*MEMORY_BYTES.start());
     let size_bytes = settings.bytes("cache", least..=*MEMORY_BYTES.end())?;
