@@ -25,7 +25,6 @@ use block::{
     Payload, Request, Tag, submit_and_wait,
 };
 use lab::target::TargetError;
-use model::Media;
 use std::rc::Rc;
 
 /// Longest request: some models take any length, and a buffer has that of the longest.
@@ -216,10 +215,13 @@ impl Replayed {
 }
 
 impl Remains {
-    /// Whether every byte of all media is the same.
+    /// Whether every byte of all media, and of a controller's memory, is the same.
     pub fn holds_same(&self, other: &Self) -> bool {
-        let mut pairs = self.0.iter().zip(&*other.0);
-        self.0.len() == other.0.len() && pairs.all(|(one, two)| one.holds_same(two))
+        let (own, others) = (&self.0.media, &other.0.media);
+        let mut pairs = own.iter().zip(others);
+        own.len() == others.len()
+            && self.0.memory == other.0.memory
+            && pairs.all(|(one, two)| one.holds_same(two))
     }
 }
 
@@ -230,7 +232,8 @@ impl Left {
     /// It cannot be read.
     pub fn read(&mut self, offset: u64, into: &mut [u8]) -> Result<(), IoError> {
         match &mut self.engine {
-            Contents::Medium(Remains(media)) => {
+            Contents::Medium(Remains(kept)) => {
+                let media = &kept.media;
                 let first = offset / u64::from(media[0].sector_bytes());
                 match media[0].read_settled(first, into) {
                     true => Ok(()),

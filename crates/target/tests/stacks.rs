@@ -117,6 +117,7 @@ fn a_layer() -> impl Strategy<Value = &'static str> {
         "/cache:ssd=mtron-pro-32,size=1G,mode=writearound,policy=s3fifo,bypass-seq=0",
         "/bcache:ssd=sata-tlc,size=8M,mode=writeback,map=memory,block=16K,policy=lirs",
         "/dm-cache:ssd=samsung-980-1000,size=2G,block=1M,policy=tinylfu",
+        "/cache:ssd=intel-x25e-32,size=64M,mode=writeback,home=flash,spare=50%",
         "/pin:ssd=nvme-tlc,range=0-10%",
         "/pin:ssd=mtron-pro-32,range=64M-1G",
         "/tier:ssd=sata-tlc,size=1G",
@@ -199,6 +200,9 @@ fn caches_that_cannot_be_are_refused_with_the_cure() {
         ("/cache:ssd=nvme-tlc,size=4M,block=1M", "64 are the fewest"),
         ("/cache:ssd=nvme-tlc,size=200G,block=4K", "write more"),
         ("/cache:ssd=nvme-tlc,size=1G,dirty=110%", "0% to 100%"),
+        ("/cache:ssd=nvme-tlc,size=1G,home=flsh", "Did you mean `flash`?"),
+        ("/cache:ssd=nvme-tlc,size=1G,spare=28%", "write `home=flash`"),
+        ("/cache:ssd=sata-tlc,size=450G,home=flash", "the managed volume on `sata-tlc` has"),
         ("/cache:ssd=nvme-tlc,size=1G/cache:ssd=nvme-tlc,size=1G", "one cache is enough"),
         ("/ext4/cache:ssd=nvme-tlc,size=1G", "write `/cache` before `/ext4`"),
         ("/cache:ssd=nvme-tlc,size=1G/deadline", "write `/deadline` before `/cache`"),
@@ -451,8 +455,16 @@ fn writes_are_as_fast_as_a_controllers_memory_until_it_is_full() {
     assert!(late > plain, "{late} a second, without memory {plain}");
 }
 
-/// Writes `count` blocks of 4 KiB without a flush, cuts the power, and counts those that are gone.
-fn lost_by_a_cut(text: &str, count: u64, seed: u64) -> (u64, u64) {
+/// What the last of so many writes is followed by.
+#[derive(Clone, Copy, PartialEq)]
+enum Ends {
+    Flushed,
+    AtOnce,
+}
+
+/// Writes `count` blocks of 4 KiB, cuts the power, and counts those that are gone; and how many
+/// sectors were at risk before it.
+fn lost_by_a_cut(text: &str, ends: Ends, count: u64, seed: u64) -> (u64, u64) {
     let stack: Stack = text.parse().expect("the grammar");
     let replayed =
         |power| open_for(Purpose::Replayed(power), &stack, catalog(), 1).expect("it can be opened");
@@ -464,6 +476,9 @@ fn lost_by_a_cut(text: &str, count: u64, seed: u64) -> (u64, u64) {
         let from = Payload::Bytes(buffer);
         let command = Command::Write { at: place(number), from, durability: Durability::Cached };
         assert_eq!(submit_and_wait(&mut opened, command).result, Ok(()));
+    }
+    if ends == Ends::Flushed {
+        assert_eq!(submit_and_wait(&mut opened, Command::Flush).result, Ok(()));
     }
     let at_risk = opened.sectors_at_risk();
     let (kept, _) = opened.power_cut(seed);
@@ -482,11 +497,26 @@ fn lost_by_a_cut(text: &str, count: u64, seed: u64) -> (u64, u64) {
 fn a_controllers_battery_keeps_what_no_flush_covered() {
     for seed in 0..3 {
         let with = "3xhdd-7200-cmr/raid5:driver=generic-bbu,cache=16M";
-        assert_eq!(lost_by_a_cut(with, 200, seed), (0, 0));
-        let (lost, at_risk) = lost_by_a_cut("3xhdd-7200-cmr/raid5:driver=md", 200, seed);
+        assert_eq!(lost_by_a_cut(with, Ends::AtOnce, 200, seed), (0, 0));
+        let without = "3xhdd-7200-cmr/raid5:driver=md";
+        let (lost, at_risk) = lost_by_a_cut(without, Ends::AtOnce, 200, seed);
         assert!(lost > 0 && at_risk > 0, "{lost} blocks, {at_risk} sectors at risk");
     }
     let is_volatile = |text: &str| has_volatile_cache(&text.parse().expect("one"), catalog());
     assert_eq!(is_volatile("3xhdd-7200-cmr/raid5:driver=generic-bbu"), Ok(false));
     assert_eq!(is_volatile("3xhdd-7200-cmr/raid5:driver=generic-bbu/flash"), Ok(true));
+}
+
+/// The cache's blocks and its map lie in a volume's log then, which a power cut must leave in order.
+#[test]
+fn a_cache_that_lies_on_a_managed_volume_keeps_what_was_flushed() {
+    let text = "hdd-7200-cmr/cache:ssd=intel-x25e-32,size=64M,mode=writeback,home=flash";
+    for seed in 0..3 {
+        assert_eq!(lost_by_a_cut(text, Ends::Flushed, 100, seed).0, 0);
+        assert!(lost_by_a_cut(text, Ends::AtOnce, 100, seed).0 > 0, "seed {seed}");
+    }
+    let is_volatile = |text: &str| has_volatile_cache(&text.parse().expect("one"), catalog());
+    let protected = "hdd-7200-cmr:write-cache=off/cache:ssd=nvme-plp,size=1G";
+    assert_eq!(is_volatile(protected), Ok(false));
+    assert_eq!(is_volatile(&format!("{protected},home=flash")), Ok(true));
 }

@@ -19,11 +19,11 @@ const SECTORS: u64 = LINE_BYTES / SECTOR_BYTES;
 pub(super) type Bytes = Option<Arc<[u8; LINE_BYTES as usize]>>;
 
 /// What the battery keeps over a power cut: everything that the members do not hold for sure.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct BatteryMemory(BTreeMap<u64, Kept>);
 
 /// Part of a line, newer than what lies below.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Kept {
     /// Sectors that are there, bit by bit.
     pub sectors: u8,

@@ -132,7 +132,10 @@ fn medium(drive: &Attached, cache: WriteCache) -> Media {
 pub fn has_volatile_cache(stack: &Stack, catalog: &Catalog) -> Result<bool, BadStack> {
     let resolved = resolve(stack, catalog, 0)?;
     let is_volatile = |drive: &ResolvedDrive<'_>| write_cache(drive) != WriteCache::Protected;
-    let beside = resolved.beside.as_ref().is_some_and(|layer| is_volatile(&layer.drive));
+    let beside = resolved
+        .beside
+        .as_ref()
+        .is_some_and(|layer| layer.has_volume() || is_volatile(&layer.drive));
     // A controller's memory gives up only what the members' caches have written down.
     let has_battery = resolved.array.as_ref().is_some_and(|array| array.memory.is_some());
     let disks = !has_battery && resolved.drives.iter().any(is_volatile);

@@ -3,6 +3,7 @@
 //! drive beside the disks.
 
 use super::{
+    managed::{Found, ResolvedFlash, resolve_flash, with_flash_beside},
     open::{LayerInfo, QUEUE_DEPTH},
     placed::{Range, TierSettings},
     resolve::{ResolvedDrive, find_drive},
@@ -56,11 +57,27 @@ pub(super) struct ResolvedBeside<'c> {
 
 /// Which layer.
 pub(super) enum Beside {
-    Cache(SsdCacheParams),
+    Cache(ResolvedCache),
     Pin(Range),
     Tier(TierSettings),
     /// The file system's journal is all that lies there.
     Journal,
+}
+
+/// A cache on flash.
+pub(super) struct ResolvedCache {
+    params: SsdCacheParams,
+    /// Whether the user chose how large it is.
+    size_is_set: bool,
+    /// The managed volume on the flash drive that it lies on, if it lies on one.
+    home: Option<ResolvedFlash>,
+}
+
+/// What a cache lies on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Home {
+    Drive,
+    Flash,
 }
 
 pub(super) fn resolve_cache<'c>(
@@ -73,7 +90,8 @@ pub(super) fn resolve_cache<'c>(
     let name = settings.text("ssd").ok_or_else(|| no_flash_drive(layer, "size=32G"))?;
     let (drive, port) = flash_drive(name, catalog, seed)?;
     let capacity = drive.entry.capacity(&drive.settings);
-    let size_bytes = settings.bytes("size", 1 << 20..=capacity.max(1 << 20))?.unwrap_or(capacity);
+    let size = settings.bytes("size", 1 << 20..=capacity.max(1 << 20))?;
+    let size_bytes = size.unwrap_or(capacity);
     let modes = [
         ("writeback", WriteMode::Back),
         ("writethrough", WriteMode::Through),
@@ -91,8 +109,31 @@ pub(super) fn resolve_cache<'c>(
         dirty_per_mille: settings.per_mille("dirty")?.unwrap_or(preset.dirty_per_mille),
     };
     check_blocks(&settings, &params)?;
+    let home = home(&settings, &drive)?;
     settings.finish()?;
-    Ok(ResolvedBeside { text: layer.to_string(), drive, port, layer: Beside::Cache(params) })
+    let cache = ResolvedCache { params, size_is_set: size.is_some(), home };
+    Ok(ResolvedBeside { text: layer.to_string(), drive, port, layer: Beside::Cache(cache) })
+}
+
+/// `home=flash`: a managed volume on the flash drive, with the spare of `spare=`.
+fn home(
+    settings: &Settings<'_>,
+    drive: &ResolvedDrive<'_>,
+) -> Result<Option<ResolvedFlash>, BadStack> {
+    let homes = [("drive", Home::Drive), ("flash", Home::Flash)];
+    let home = settings.word("home", &homes)?.unwrap_or(Home::Drive);
+    let spare = settings.text("spare");
+    match (home, spare) {
+        (Home::Drive, Some(text)) => {
+            Err(settings.wrong("spare", text, "is that of a managed volume: write `home=flash`"))
+        }
+        (Home::Drive, None) => Ok(None),
+        (Home::Flash, spare) => {
+            let spare = spare.map(|text| ("spare".to_owned(), text.to_owned()));
+            let part = Part { name: "flash".to_owned(), settings: spare.into_iter().collect() };
+            resolve_flash(&part, std::slice::from_ref(drive), None, QUEUE_DEPTH).map(Some)
+        }
+    }
 }
 
 pub(super) fn no_flash_drive(layer: &Part, example: &str) -> BadStack {
@@ -177,11 +218,16 @@ impl ResolvedBeside<'_> {
     /// volatile cache.
     pub fn is_write_through(&self) -> bool {
         match &self.layer {
-            Beside::Cache(params) => params.mode != WriteMode::Back,
+            Beside::Cache(cache) => cache.params.mode != WriteMode::Back,
             Beside::Pin(_) | Beside::Tier(_) | Beside::Journal => {
                 self.drive.entry.write_cache(&self.drive.settings) == WriteCaching::Off
             }
         }
+    }
+
+    /// Whether what was written to the flash drive may be in a volume's memory.
+    pub fn has_volume(&self) -> bool {
+        matches!(&self.layer, Beside::Cache(cache) if cache.home.is_some())
     }
 
     /// The flash drive behind its own port: a machine, and how it is attached.
@@ -198,6 +244,7 @@ impl ResolvedBeside<'_> {
     pub fn set_on(
         &self,
         mut engine: Box<dyn Engine>,
+        (found, seed): (Found, u64),
         layers: &mut Vec<LayerInfo>,
     ) -> Result<Box<dyn Engine>, BadStack> {
         let mut bytes_of = Drive(0);
@@ -206,11 +253,15 @@ impl ResolvedBeside<'_> {
                 bytes_of = Drive(1);
                 ("journal", engine)
             }
-            Beside::Cache(params) => {
+            Beside::Cache(cache) => {
+                if let Some(home) = &cache.home {
+                    engine = with_flash_beside(engine, home, found, seed)?;
+                }
+                let params = self.fitted(cache, engine.geometry(Drive(1)).capacity_bytes)?;
                 let Geometry { capacity_bytes, .. } = engine.geometry(Drive(0));
                 self.check_smaller(params.size_bytes, capacity_bytes)?;
                 let io = |error| BadStack::Io { layer: self.text.clone(), error };
-                let machine = SsdCache::open(*params, &mut engine).map_err(io)?;
+                let machine = SsdCache::open(params, &mut engine).map_err(io)?;
                 ("ssd_cache", Box::new(Stack::new(machine, engine)))
             }
             Beside::Pin(range) => {
@@ -230,6 +281,30 @@ impl ResolvedBeside<'_> {
             rotational: None,
         });
         Ok(engine)
+    }
+
+    /// A cache as large as what it lies on, unless a size was chosen.
+    fn fitted(&self, cache: &ResolvedCache, home_bytes: u64) -> Result<SsdCacheParams, BadStack> {
+        let mut params = cache.params;
+        if cache.size_is_set && params.size_bytes > home_bytes {
+            return Err(BadStack::Text(format!(
+                "`{}` takes {}, and the managed volume on `{}` has {}: write a smaller `size=` or \
+                 `spare=`",
+                self.text,
+                display_bytes(params.size_bytes),
+                self.drive.entry.name(),
+                display_bytes(home_bytes)
+            )));
+        }
+        params.size_bytes = params.size_bytes.min(home_bytes);
+        if params.blocks() < BLOCKS_MIN {
+            return Err(BadStack::Text(format!(
+                "`{}` holds {} blocks: {BLOCKS_MIN} are the fewest; write a smaller `block=`",
+                self.text,
+                params.blocks()
+            )));
+        }
+        Ok(params)
     }
 
     /// Flash that is no smaller than the disks makes them needless.

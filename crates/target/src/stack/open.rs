@@ -303,13 +303,13 @@ pub fn open_for(
         Some(elevator) => with_elevator(engine, elevator, resolved.beside.is_some(), &mut layers),
         None => engine,
     };
+    let found = if was_there { Found::Volume } else { Found::Nothing };
     let engine = match &resolved.beside {
-        Some(layer) => layer.set_on(engine, &mut layers)?,
+        Some(layer) => layer.set_on(engine, (found, seed), &mut layers)?,
         None => engine,
     };
     let engine = match &resolved.flash {
         Some(layer) => {
-            let found = if was_there { Found::Volume } else { Found::Nothing };
             Below::Managed(Box::new(with_flash(engine, layer, found, seed, &mut layers)?))
         }
         None => Below::Plain(engine),
