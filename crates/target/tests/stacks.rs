@@ -116,6 +116,7 @@ fn a_layer() -> impl Strategy<Value = &'static str> {
         "/cache:ssd=intel-x25e-32,size=300M,mode=writeback,policy=arc,block=4K,dirty=1%",
         "/cache:ssd=mtron-pro-32,size=1G,mode=writearound,policy=s3fifo,bypass-seq=0",
         "/bcache:ssd=sata-tlc,size=8M,mode=writeback,map=memory,block=16K,policy=lirs",
+        "/dm-writecache:ssd=intel-x25e-32,size=8M,dirty=5%",
         "/dm-cache:ssd=samsung-980-1000,size=2G,block=1M,policy=tinylfu",
         "/cache:ssd=intel-x25e-32,size=64M,mode=writeback,home=flash,spare=50%",
         "/pin:ssd=nvme-tlc,range=0-10%",
@@ -200,6 +201,7 @@ fn caches_that_cannot_be_are_refused_with_the_cure() {
         ("/cache:ssd=nvme-tlc,size=4M,block=1M", "64 are the fewest"),
         ("/cache:ssd=nvme-tlc,size=200G,block=4K", "write more"),
         ("/cache:ssd=nvme-tlc,size=1G,dirty=110%", "0% to 100%"),
+        ("/dm-writecache:ssd=nvme-tlc,size=1G,mode=writethrough", "it holds writes alone"),
         ("/cache:ssd=nvme-tlc,size=1G,home=flsh", "Did you mean `flash`?"),
         ("/cache:ssd=nvme-tlc,size=1G,spare=28%", "write `home=flash`"),
         ("/cache:ssd=sata-tlc,size=450G,home=flash", "the managed volume on `sata-tlc` has"),
@@ -519,4 +521,29 @@ fn a_cache_that_lies_on_a_managed_volume_keeps_what_was_flushed() {
     let protected = "hdd-7200-cmr:write-cache=off/cache:ssd=nvme-plp,size=1G";
     assert_eq!(is_volatile(protected), Ok(false));
     assert_eq!(is_volatile(&format!("{protected},home=flash")), Ok(true));
+}
+
+/// 16 MiB are 3,806 blocks of 4 KiB: half of them are 1,903, 45 % are 1,712.
+#[test]
+fn a_write_cache_takes_no_reads_and_is_cleaned_from_one_watermark_to_the_other() {
+    let mut opened = build("hdd-7200-cmr/dm-writecache:ssd=nvme-tlc,size=16M", 1);
+    let at = |number: u64| Extent { offset: number * 8192, bytes: 4096 };
+    let write = |opened: &mut Opened, number: u64| {
+        let (at, from) = (at(number), Payload::None);
+        submit_and_wait(opened, Command::Write { at, from, durability: Durability::Cached });
+    };
+    let to_flash = |opened: &Opened| opened.traffic.beside_written_bytes().expect("flash");
+    let to_disk = |opened: &Opened| opened.traffic.written_bytes() - to_flash(opened);
+    (0..1_800).for_each(|number| write(&mut opened, number));
+    assert_eq!((to_flash(&opened), to_disk(&opened)), (1_800 * 4096, 0));
+    for number in 1_700..2_300 {
+        submit_and_wait(&mut opened, Command::Read { at: at(number), into: Payload::None });
+    }
+    assert_eq!(to_flash(&opened), 1_800 * 4096, "what was read went onto flash");
+    (1_800..2_200).for_each(|number| write(&mut opened, number));
+    let idle_until = opened.now().after(60_000_000_000);
+    opened.wait(idle_until, &mut Vec::new());
+    // Sixteen blocks are written back at a time.
+    let cleaned = to_disk(&opened) / 4096;
+    assert!((2_200 - 1_712..2_200 - 1_712 + 16).contains(&cleaned), "{cleaned} blocks");
 }

@@ -14,11 +14,11 @@ use crate::catalog::{Catalog, DriveKind, DriveSettings, HostEntry};
 use block::{Data, Drive, Engine, Geometry, Rng, Stack, display_bytes, names::did_you_mean};
 use model::{
     Attached, BLOCKS_MAX, BLOCKS_MIN, Cached, MapPlace, Own, Policy, Port, SsdCache,
-    SsdCacheParams, WriteCaching, WriteMode,
+    SsdCacheParams, Takes, WriteCaching, WriteMode,
 };
 
 /// Names of the layer; what they are set to unless something else is written.
-pub(super) const CACHES: [(&str, Preset); 3] = [
+pub(super) const CACHES: [(&str, Preset); 4] = [
     ("cache", PLAIN),
     // drivers/md/bcache of Linux 6.1: writethrough, LRU, sequential_cutoff 4 MiB, and once it is
     // set to write back, writeback_percent 10.
@@ -26,6 +26,20 @@ pub(super) const CACHES: [(&str, Preset); 3] = [
     // drivers/md/dm-cache: it knows no streams (smq); its policy is like 2Q in that it promotes
     // what comes back. lvmcache's mode is writethrough.
     ("dm-cache", Preset { policy: Policy::TwoQ, bypass_bytes: 0, ..PLAIN }),
+    // drivers/md/dm-writecache.c of Linux 6.1: blocks of 4 KiB as lvmcache makes them, no streams,
+    // high_watermark 50 and low_watermark 45 percent.
+    (
+        "dm-writecache",
+        Preset {
+            mode: WriteMode::Back,
+            bypass_bytes: 0,
+            dirty_per_mille: 500,
+            clean_of_dirty_per_mille: 900,
+            takes: Takes::WritesAlone,
+            block_bytes: 4096,
+            ..PLAIN
+        },
+    ),
 ];
 
 const PLAIN: Preset = Preset {
@@ -33,6 +47,9 @@ const PLAIN: Preset = Preset {
     policy: Policy::Lru,
     bypass_bytes: 4 << 20,
     dirty_per_mille: 100,
+    clean_of_dirty_per_mille: 1000,
+    takes: Takes::ReadsAndWrites,
+    block_bytes: BLOCK_BYTES,
 };
 
 /// Blocks of a cache that names none, at least.
@@ -44,6 +61,11 @@ pub(super) struct Preset {
     policy: Policy,
     bypass_bytes: u64,
     dirty_per_mille: u32,
+    /// Down to this share of what may be dirty blocks are written back.
+    clean_of_dirty_per_mille: u32,
+    takes: Takes,
+    /// Blocks where none are named, at least.
+    block_bytes: u32,
 }
 
 /// A layer with a flash drive beside the disks.
@@ -99,15 +121,23 @@ pub(super) fn resolve_cache<'c>(
     ];
     let policies = Policy::ALL.map(|policy| (policy.name(), policy));
     let maps = [("persistent", MapPlace::Persistent), ("memory", MapPlace::Memory)];
+    let dirty_per_mille = settings.per_mille("dirty")?.unwrap_or(preset.dirty_per_mille);
     let params = SsdCacheParams {
         size_bytes,
-        block_bytes: block_bytes(&settings, size_bytes)?,
+        block_bytes: block_bytes(&settings, preset.block_bytes, size_bytes)?,
         mode: settings.word("mode", &modes)?.unwrap_or(preset.mode),
         policy: settings.word("policy", &policies)?.unwrap_or(preset.policy),
         map: settings.word("map", &maps)?.unwrap_or(MapPlace::Persistent),
         bypass_bytes: settings.bytes("bypass-seq", 0..=1 << 40)?.unwrap_or(preset.bypass_bytes),
-        dirty_per_mille: settings.per_mille("dirty")?.unwrap_or(preset.dirty_per_mille),
+        dirty_per_mille,
+        clean_per_mille: dirty_per_mille * preset.clean_of_dirty_per_mille / 1000,
+        takes: preset.takes,
     };
+    if params.takes == Takes::WritesAlone && params.mode != WriteMode::Back {
+        let text = settings.text("mode").unwrap_or_default();
+        let about = "leaves nothing on flash: it holds writes alone, which go back; leave it out";
+        return Err(settings.wrong("mode", text, about));
+    }
     check_blocks(&settings, &params)?;
     let home = home(&settings, &drive)?;
     settings.finish()?;
@@ -175,10 +205,11 @@ pub(super) fn second_drive<'c>(
     Ok((ResolvedDrive { entry, settings }, port))
 }
 
-fn block_bytes(settings: &Settings<'_>, size_bytes: u64) -> Result<u32, BadStack> {
+fn block_bytes(settings: &Settings<'_>, least: u32, size_bytes: u64) -> Result<u32, BadStack> {
     let Some(bytes) = settings.bytes("block", 4096..=1 << 20)? else {
         let fitting = |block: &u64| size_bytes / block <= BLOCKS_MAX;
-        let blocks = (0..=4).map(|power| u64::from(BLOCK_BYTES) << power);
+        let blocks = (0..=8).map(|power| u64::from(least) << power);
+        let blocks = blocks.filter(|&block| block <= 1 << 20);
         return Ok(blocks.into_iter().find(fitting).unwrap_or(1 << 20) as u32);
     };
     if !bytes.is_power_of_two() {

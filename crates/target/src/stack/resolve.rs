@@ -89,6 +89,7 @@ const LAYERS: &[(&str, Family)] = &[
     (CACHES[0].0, Family::Cache(CACHES[0].1)),
     (CACHES[1].0, Family::Cache(CACHES[1].1)),
     (CACHES[2].0, Family::Cache(CACHES[2].1)),
+    (CACHES[3].0, Family::Cache(CACHES[3].1)),
     ("pin", Family::Pin),
     ("tier", Family::Tier),
 ];
