@@ -26,7 +26,8 @@ STACK is read from the bottom to the top: drives, then layers, parted by `/`.
                            read_expire=500ms slice_idle=8ms nr_requests=128
                            and more (docs/reference/catalog-format.md): the kernel's
                            elevators, right on a drive or an array
-  /cache /bcache /dm-cache ssd=NAME size=32G policy=lru|clock|2q|arc|lirs|s3fifo|
+  /cache /bcache /dm-cache /dm-writecache
+                           ssd=NAME size=32G policy=lru|clock|2q|arc|lirs|s3fifo|
                            tinylfu|fifo mode=writethrough|writeback|writearound
                            block=64K bypass-seq=4M dirty=10% map=persistent|memory
                            home=drive|flash spare=28%:
