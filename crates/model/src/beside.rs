@@ -6,8 +6,8 @@
 //! ```
 //!
 //! So an array of disks and the flash drive that caches for it share one clock. And [`Own`]: a
-//! drive with a machine of its own in front, as a port, that is one drive again; and [`Second`]: the
-//! other way round, a machine on the second drive, past which the first is reached.
+//! drive with a machine of its own in front, as a port, that is one drive again; and [`Second`]:
+//! the other way round, a machine on the second drive, past which the first is reached.
 
 use crate::{Cached, FastCache};
 use block::{Completion, Drive, Effects, Geometry, Instant, Machine, Request, Tag};

@@ -509,7 +509,7 @@ fn a_controllers_battery_keeps_what_no_flush_covered() {
     assert_eq!(is_volatile("3xhdd-7200-cmr/raid5:driver=generic-bbu/flash"), Ok(true));
 }
 
-/// The cache's blocks and its map lie in a volume's log then, which a power cut must leave in order.
+/// The cache's blocks and its map lie in a volume's log then: a power cut must leave both in order.
 #[test]
 fn a_cache_that_lies_on_a_managed_volume_keeps_what_was_flushed() {
     let text = "hdd-7200-cmr/cache:ssd=intel-x25e-32,size=64M,mode=writeback,home=flash";

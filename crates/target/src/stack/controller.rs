@@ -90,8 +90,8 @@ impl ResolvedMemory {
         let size_bytes = self.params.size_bytes;
         if size_bytes >= below.capacity_bytes {
             return Err(BadStack::Text(format!(
-                "`{text}` has {} of memory in front of {}: memory that is no smaller than the array \
-                 needs no array; write a smaller `cache=`",
+                "`{text}` has {} of memory in front of {}: memory that is no smaller than the \
+                 array needs no array; write a smaller `cache=`",
                 display_bytes(size_bytes),
                 display_bytes(below.capacity_bytes)
             )));

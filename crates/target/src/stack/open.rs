@@ -13,7 +13,7 @@ use super::{
     elevator::ResolvedElevator,
     managed::{Found, Managed, with_flash},
     meter::{Metered, Traffic},
-    resolve::{Resolved, resolve},
+    resolve::{Resolved, ResolvedFiles, resolve},
     text::{BadStack, Stack as StackText},
 };
 use crate::{
@@ -226,7 +226,8 @@ impl Opened {
         (Kept { media, memory }, seen_above(loss, self.keeps_what_drives_lose(bench)))
     }
 
-    /// How the fast caches of measured drives and their controller stand, those of one kind together.
+    /// How the fast caches of measured drives and of their controller stand, those of one kind
+    /// together.
     pub fn fast_caches(&self) -> Vec<FastCache> {
         let mut all: Vec<FastCache> = Vec::new();
         let Reach::Measured(drives) = &self.reach else { return all };
@@ -317,26 +318,7 @@ pub fn open_for(
     let journal = resolved.beside.as_ref().filter(|layer| matches!(layer.layer, Second::Journal));
     let has_journal_drive = journal.is_some();
     let top = match resolved.files {
-        Some(files) => {
-            let (params, first) = (files.params, engine.geometry(Drive(0)));
-            let machine = match has_journal_drive {
-                true => {
-                    let second = engine.geometry(Drive(1));
-                    FileSystem::with_journal_on(second, params, first, QUEUE_DEPTH)
-                }
-                false => FileSystem::new(params, first, QUEUE_DEPTH),
-            };
-            let stack = Stack::new(machine, engine);
-            let bytes = stack.geometry(Drive(0)).capacity_bytes;
-            layers.push(LayerInfo {
-                text: files.text,
-                kind: "file_system",
-                bytes,
-                title: None,
-                rotational: None,
-            });
-            Top::Files(Box::new(stack))
-        }
+        Some(files) => with_files(engine, files, has_journal_drive, &mut layers),
         None => Top::Volume(engine),
     };
     layers.reverse();
@@ -477,6 +459,33 @@ fn with_array(
         rotational: None,
     });
     Ok(engine)
+}
+
+/// A file system, whose journal lies on drive 1 if there is one for it.
+fn with_files(
+    engine: Below,
+    files: ResolvedFiles,
+    has_journal_drive: bool,
+    layers: &mut Vec<LayerInfo>,
+) -> Top {
+    let (params, first) = (files.params, engine.geometry(Drive(0)));
+    let machine = match has_journal_drive {
+        true => {
+            let second = engine.geometry(Drive(1));
+            FileSystem::with_journal_on(second, params, first, QUEUE_DEPTH)
+        }
+        false => FileSystem::new(params, first, QUEUE_DEPTH),
+    };
+    let stack = Stack::new(machine, engine);
+    let bytes = stack.geometry(Drive(0)).capacity_bytes;
+    layers.push(LayerInfo {
+        text: files.text,
+        kind: "file_system",
+        bytes,
+        title: None,
+        rotational: None,
+    });
+    Top::Files(Box::new(stack))
 }
 
 /// The controller of an array, where its driver stands for one.
