@@ -92,7 +92,7 @@ pub(super) struct ResolvedCache {
     /// Whether the user chose how large it is.
     size_is_set: bool,
     /// The managed volume on the flash drive that it lies on, if it lies on one.
-    home: Option<ResolvedFlash>,
+    home: Option<Box<ResolvedFlash>>,
 }
 
 /// What a cache lies on.
@@ -149,7 +149,7 @@ pub(super) fn resolve_cache<'c>(
 fn home(
     settings: &Settings<'_>,
     drive: &ResolvedDrive<'_>,
-) -> Result<Option<ResolvedFlash>, BadStack> {
+) -> Result<Option<Box<ResolvedFlash>>, BadStack> {
     let homes = [("drive", Home::Drive), ("flash", Home::Flash)];
     let home = settings.word("home", &homes)?.unwrap_or(Home::Drive);
     let spare = settings.text("spare");
@@ -161,7 +161,8 @@ fn home(
         (Home::Flash, spare) => {
             let spare = spare.map(|text| ("spare".to_owned(), text.to_owned()));
             let part = Part { name: "flash".to_owned(), settings: spare.into_iter().collect() };
-            resolve_flash(&part, std::slice::from_ref(drive), None, QUEUE_DEPTH).map(Some)
+            let volume = resolve_flash(&part, std::slice::from_ref(drive), None, QUEUE_DEPTH)?;
+            Ok(Some(Box::new(volume)))
         }
     }
 }
