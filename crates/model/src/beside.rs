@@ -6,7 +6,8 @@
 //! ```
 //!
 //! So an array of disks and the flash drive that caches for it share one clock. And [`Own`]: a
-//! drive with a machine of its own in front, as a port, that is one drive again.
+//! drive with a machine of its own in front, as a port, that is one drive again; and [`Second`]:
+//! the other way round, a machine on the second drive, past which the first is reached.
 
 use crate::{Cached, FastCache};
 use block::{Completion, Drive, Effects, Geometry, Instant, Machine, Request, Tag};
@@ -59,6 +60,71 @@ impl<M: Machine> Machine for Beside<M> {
                 effects.down.push(Request { tag: Tag(request.tag.0 << 1 | 1), drive, ..request });
             }
         }
+    }
+
+    fn on_completion(&mut self, now: Instant, completion: Completion, effects: &mut Effects) {
+        let tag = Tag(completion.tag.0 >> 1);
+        let passes = completion.tag.0 & 1 == 1;
+        let completion = Completion { tag, ..completion };
+        if passes {
+            return effects.up.push(completion);
+        }
+        self.machine.on_completion(now, completion, &mut self.inner);
+        self.pass(effects);
+    }
+
+    fn on_wakeup(&mut self, now: Instant, effects: &mut Effects) {
+        self.machine.on_wakeup(now, &mut self.inner);
+        self.pass(effects);
+    }
+
+    fn next_wakeup(&self) -> Instant {
+        self.machine.next_wakeup()
+    }
+}
+
+/// The second of two drives behind a machine; the first is passed on.
+#[derive(Debug)]
+pub struct Second<M> {
+    /// What stands on the second drive.
+    pub machine: M,
+    first: Geometry,
+    inner: Effects,
+}
+
+impl<M: Machine> Second<M> {
+    /// `machine` on Drive(1) of what lies below, beside a Drive(0) with this contract.
+    pub fn new(machine: M, first: Geometry) -> Self {
+        Self { machine, first, inner: Effects::default() }
+    }
+
+    /// What the machine asks for gets even tags, what passes by odd ones.
+    fn pass(&mut self, effects: &mut Effects) {
+        effects.up.append(&mut self.inner.up);
+        effects.down.extend(self.inner.down.drain(..).map(|request| Request {
+            tag: Tag(request.tag.0 << 1),
+            drive: Drive(1),
+            ..request
+        }));
+    }
+}
+
+impl<M: Machine> Machine for Second<M> {
+    fn geometry(&self, drive: Drive) -> Geometry {
+        match drive {
+            Drive(0) => self.first,
+            _ => self.machine.geometry(Drive(0)),
+        }
+    }
+
+    fn on_request(&mut self, now: Instant, request: Request, effects: &mut Effects) {
+        if request.drive == Drive(0) {
+            debug_assert!(request.tag.0 >> 63 == 0, "{request:?} has no bit left for a mark");
+            effects.down.push(Request { tag: Tag(request.tag.0 << 1 | 1), ..request });
+            return;
+        }
+        self.machine.on_request(now, Request { drive: Drive(0), ..request }, &mut self.inner);
+        self.pass(effects);
     }
 
     fn on_completion(&mut self, now: Instant, completion: Completion, effects: &mut Effects) {

@@ -9,6 +9,8 @@
 //!      | Stack
 //!   Elevator        noop, deadline, cfq, anticipatory: order, merges   elevator/
 //!      | Stack
+//!   BatteryCache    a RAID controller's memory, which a battery keeps  battery_cache/
+//!      | Stack
 //!   Array           RAID-0, 1, 5, 6, 10: splits, merges, parity        array/
 //!      | Stack
 //!   Port            what the host and its controller cost              port/
@@ -32,6 +34,7 @@
 
 mod array;
 mod bank;
+mod battery_cache;
 mod beside;
 mod cost;
 mod disk;
@@ -58,7 +61,10 @@ mod witness;
 
 pub use array::{Array, ArrayParams, Level, Rebuild};
 pub use bank::Bank;
-pub use beside::{Beside, Own};
+pub use battery_cache::{
+    BatteryCache, BatteryCacheCounters, BatteryCacheParams, BatteryMemory, GatheredRow, Origin,
+};
+pub use beside::{Beside, Own, Second};
 pub use cache::Policy;
 pub use cost::{Cost, nanoseconds_for};
 pub use disk::{Disk, DiskParams, Shingling, WriteCaching};
@@ -82,7 +88,7 @@ pub use port::{Attached, Fua, Gather, Port, PortParams};
 pub use quota::{Merging, Pools, Quota, QuotaLimit, QuotaParams};
 pub use sim::Sim;
 pub use ssd_cache::{
-    BLOCKS_MAX, BLOCKS_MIN, MapPlace, SsdCache, SsdCacheCounters, SsdCacheParams, WriteMode,
+    BLOCKS_MAX, BLOCKS_MIN, MapPlace, SsdCache, SsdCacheCounters, SsdCacheParams, Takes, WriteMode,
 };
 pub use volatile::{CELL_BYTES, VolatileCache};
 pub use witness::Witness;

@@ -27,7 +27,7 @@ mod operate;
 mod params;
 mod writes;
 
-pub use params::{BLOCKS_MAX, BLOCKS_MIN, MapPlace, SsdCacheParams, WriteMode};
+pub use params::{BLOCKS_MAX, BLOCKS_MIN, MapPlace, SsdCacheParams, Takes, WriteMode};
 
 use crate::{kind::Kind, slab::Slab, streams::Streams};
 use block::{
@@ -89,6 +89,8 @@ pub struct SsdCache {
     /// From which block on the cleaner goes on.
     sweep: u64,
     cleaning: u32,
+    /// More were dirty than may be, and so few as are to be left are not reached.
+    cleans_down: bool,
     locks: Locks,
     streams: Streams,
     parents: Slab<Parent>,
@@ -200,6 +202,7 @@ impl SsdCache {
             dirty: BTreeSet::new(),
             sweep: 0,
             cleaning: 0,
+            cleans_down: false,
             locks: Locks::default(),
             streams: Streams::default(),
             parents: Slab::default(),

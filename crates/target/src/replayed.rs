@@ -17,7 +17,7 @@
 use crate::{
     catalog::Catalog,
     serve::{Flushes, Loss},
-    stack::{Opened, Power, Purpose, Stack, open_for},
+    stack::{Kept, Opened, Power, Purpose, Stack, open_for},
     write_log::Operation,
 };
 use block::{
@@ -25,7 +25,6 @@ use block::{
     Payload, Request, Tag, submit_and_wait,
 };
 use lab::target::TargetError;
-use model::Media;
 use std::rc::Rc;
 
 /// Longest request: some models take any length, and a buffer has that of the longest.
@@ -44,9 +43,9 @@ pub struct Replayed {
     done: Vec<Completion>,
 }
 
-/// What a power cut left on the media. A clone costs nothing.
+/// What a power cut left on the media, and in a controller's memory. A clone costs nothing.
 #[derive(Clone, Debug)]
-pub struct Remains(Rc<Vec<Media>>);
+pub struct Remains(Rc<Kept>);
 
 /// The stack, opened on what a power cut left.
 pub struct Left {
@@ -168,8 +167,8 @@ impl Replayed {
 
     /// What would be there if the power went now; nothing happens to the stack.
     pub fn left_by_cut(&self, seed: u64) -> (Remains, Loss) {
-        let (media, loss) = self.opened.left_by_cut(seed);
-        (Remains(Rc::new(media)), loss)
+        let (kept, loss) = self.opened.left_by_cut(seed);
+        (Remains(Rc::new(kept)), loss)
     }
 
     /// The stack on what is left.
@@ -180,7 +179,7 @@ impl Replayed {
         if self.is_plain() {
             return Ok(Left { engine: Contents::Medium(remains.clone()), buffer: None });
         }
-        let purpose = Purpose::Replayed(Power::Back(remains.0.to_vec()));
+        let purpose = Purpose::Replayed(Power::Back((*remains.0).clone()));
         let mut opened = Box::new(open_for(purpose, &self.back, &self.catalog, 0)?);
         let buffer = opened.pool(1, self.geometry.transfer_bytes_max as usize).pop();
         Ok(Left { engine: Contents::Opened(opened), buffer })
@@ -216,10 +215,13 @@ impl Replayed {
 }
 
 impl Remains {
-    /// Whether every byte of all media is the same.
+    /// Whether every byte of all media, and of a controller's memory, is the same.
     pub fn holds_same(&self, other: &Self) -> bool {
-        let mut pairs = self.0.iter().zip(&*other.0);
-        self.0.len() == other.0.len() && pairs.all(|(one, two)| one.holds_same(two))
+        let (own, others) = (&self.0.media, &other.0.media);
+        let mut pairs = own.iter().zip(others);
+        own.len() == others.len()
+            && self.0.memory == other.0.memory
+            && pairs.all(|(one, two)| one.holds_same(two))
     }
 }
 
@@ -230,7 +232,8 @@ impl Left {
     /// It cannot be read.
     pub fn read(&mut self, offset: u64, into: &mut [u8]) -> Result<(), IoError> {
         match &mut self.engine {
-            Contents::Medium(Remains(media)) => {
+            Contents::Medium(Remains(kept)) => {
+                let media = &kept.media;
                 let first = offset / u64::from(media[0].sector_bytes());
                 match media[0].read_settled(first, into) {
                     true => Ok(()),

@@ -20,15 +20,18 @@ STACK is read from the bottom to the top: drives, then layers, parted by `/`.
                            used=PERCENT command-queue=N seed=N capacity=SIZE
                            atomic-write=SIZE (what a power cut does not tear)
   /raid0 /raid1 /raid5 /raid6 /raid10
-                           chunk=64K driver=md|highpoint|lsi degraded=MEMBER
-                           rebuild=on|RATE
+                           chunk=64K driver=md|host|highpoint|lsi degraded=MEMBER
+                           rebuild=on|RATE; driver=generic-bbu cache=256M: a
+                           controller whose memory has a battery
   /noop /deadline /cfq /anticipatory
                            read_expire=500ms slice_idle=8ms nr_requests=128
                            and more (docs/reference/catalog-format.md): the kernel's
                            elevators, right on a drive or an array
-  /cache /bcache /dm-cache ssd=NAME size=32G policy=lru|clock|2q|arc|lirs|s3fifo|
+  /cache /bcache /dm-cache /dm-writecache
+                           ssd=NAME size=32G policy=lru|clock|2q|arc|lirs|s3fifo|
                            tinylfu|fifo mode=writethrough|writeback|writearound
-                           block=64K bypass-seq=4M dirty=10% map=persistent|memory:
+                           block=64K bypass-seq=4M dirty=10% map=persistent|memory
+                           home=drive|flash spare=28%:
                            flash in front of the drive or array below
                            (docs/reference/cache-layers.md)
   /pin                     ssd=NAME range=0-10%: this part lies on flash

@@ -215,6 +215,10 @@ fn a_stack_that_cannot_be_built_is_refused_with_what_can() {
         (&["model:3xmtron-pro-32/raid5:chunk=3000"], &["`3000`", "from 4 KiB to 64 MiB"]),
         (&["model:3xmtron-pro-32/raid5:chunk=64Q"], &["`64Q` is not a size", "64KiB"]),
         (&["model:3xmtron-pro-32/raid5:driver=mdd"], &["`mdd`", "Did you mean `md`?", "highpoint"]),
+        (
+            &["model:3xmtron-pro-32/raid5:cache=1G"],
+            &["driver `md` has not", "`driver=generic-bbu`"],
+        ),
         (&["model:3xmtron-pro-32/raid5:degraded=3"], &["`3`", "from 0 to 2"]),
         (&["model:2xmtron-pro-32/raid0:degraded=0"], &["without redundancy"]),
         (&["model:3xmtron-pro-32/raid5:rebuild=10MB"], &["`degraded=`"]),

@@ -229,6 +229,11 @@ impl Media {
         self
     }
 
+    /// What the drive makes of flushes.
+    pub fn flushes(&self) -> Flushes {
+        self.flushes
+    }
+
     /// Size in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         self.capacity_bytes

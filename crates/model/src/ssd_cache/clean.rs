@@ -13,9 +13,14 @@ impl SsdCache {
         self.shape.blocks as u64 * u64::from(self.params.dirty_per_mille) / 1000
     }
 
-    /// Begins to write back what is too much, by place, going round.
+    /// Begins to write back what is too much, by place, going round: until so little is left as is
+    /// left then.
     pub(super) fn clean_some(&mut self) {
-        while self.dirty.len() as u64 > self.dirty_max() && self.cleaning < CLEANING_MAX {
+        let share = |per_mille: u32| self.shape.blocks as u64 * u64::from(per_mille) / 1000;
+        let left = share(self.params.clean_per_mille);
+        self.cleans_down |= self.dirty.len() as u64 > self.dirty_max();
+        self.cleans_down &= self.dirty.len() as u64 > left;
+        while self.cleans_down && self.cleaning < CLEANING_MAX {
             let next = self.dirty.range(self.sweep..).next().or_else(|| self.dirty.first());
             let Some(&block) = next else { return };
             self.sweep = block + 1;

@@ -1,7 +1,7 @@
 //! Requests cut into pieces, pieces that begin and end, and reads.
 
 use super::{
-    DISKS, FLASH, Job, Kind, Parent, Piece, Sent, Slot, SsdCache, Step, WriteMode, bits,
+    DISKS, FLASH, Job, Kind, Parent, Piece, Sent, Slot, SsdCache, Step, Takes, WriteMode, bits,
     locks::Hold,
 };
 use block::{Actor, Command, Drive, Durability, Effects, Extent, Instant, IoError, Payload};
@@ -15,6 +15,9 @@ impl SsdCache {
         let stream = self.streams.take(offset, bytes);
         let bypasses = self.params.bypass_bytes > 0 && stream >= self.params.bypass_bytes;
         let is_around = self.params.mode == WriteMode::Around && kind != Kind::Read;
+        // A block that is there is read from flash all the same.
+        let is_left = self.params.takes == Takes::WritesAlone && kind == Kind::Read;
+        let bypasses = bypasses || is_left;
         self.parents.get_mut(parent).bypasses = bypasses || is_around;
         let (first, last) = (offset / block, (offset + bytes - 1) / block);
         let job = if kind == Kind::Read { Job::Read } else { Job::Write };
@@ -139,7 +142,10 @@ impl SsdCache {
             return self.transfer(piece, DISKS, (offset, bytes), Payload::None);
         };
         let valid = self.slots[slot as usize].valid;
-        self.pieces.get_mut(piece).units = self.units_within(first, offset, bytes) & !valid;
+        self.pieces.get_mut(piece).units = match self.params.takes {
+            Takes::ReadsAndWrites => self.units_within(first, offset, bytes) & !valid,
+            Takes::WritesAlone => 0,
+        };
         for (is_there, from, to) in self.runs(first, offset, bytes, valid) {
             let counter = if is_there {
                 &mut self.counters.hit_bytes

@@ -15,6 +15,15 @@ pub enum WriteMode {
     Around,
 }
 
+/// What a cache takes in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Takes {
+    /// What is written, and what was read from the disks.
+    ReadsAndWrites,
+    /// What is written.
+    WritesAlone,
+}
+
 /// Where the map of what flash holds is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MapPlace {
@@ -42,6 +51,11 @@ pub struct SsdCacheParams {
     /// Share of the blocks that may be dirty before they are written back, thousandths. At twice as
     /// many, writes go through.
     pub dirty_per_mille: u32,
+    /// Once there are so many, blocks are written back until no more than these are dirty,
+    /// thousandths.
+    pub clean_per_mille: u32,
+    /// What it takes in.
+    pub takes: Takes,
 }
 
 /// Most blocks of a cache: a map and a policy take some 100 B of memory for each.
@@ -79,6 +93,7 @@ impl SsdCacheParams {
     }
 
     pub(super) fn shape(&self, flash: &Geometry) -> Shape {
+        assert!(self.clean_per_mille <= self.dirty_per_mille, "cleaned down to more than dirty");
         assert!(self.size_bytes <= flash.capacity_bytes, "a cache larger than its drive");
         let slots = self.blocks();
         assert!((BLOCKS_MIN..=BLOCKS_MAX).contains(&slots), "a cache of {slots} blocks");

@@ -3,6 +3,7 @@
 mod array_data;
 mod array_easyco;
 mod array_shelf;
+mod battery_cache;
 mod block_mapped;
 mod disk;
 mod elevator;

@@ -3,7 +3,7 @@
 use crate::flash_beside::{DISK_SECTORS, Drives, Layer, World};
 use block::{Request, Rng};
 use cache::Policy;
-use model::{MapPlace, SsdCache, SsdCacheCounters, SsdCacheParams, WriteMode};
+use model::{MapPlace, SsdCache, SsdCacheCounters, SsdCacheParams, Takes, WriteMode};
 
 impl Layer for SsdCacheParams {
     type Machine = SsdCache;
@@ -29,7 +29,7 @@ impl Layer for SsdCacheParams {
 fn params(mode: WriteMode, map: MapPlace, seed: u64) -> SsdCacheParams {
     let mut rng = Rng::new(seed, 3);
     let block_bytes = [4096, 4096, 16 << 10, 64 << 10][rng.below(4) as usize];
-    SsdCacheParams {
+    let mut params = SsdCacheParams {
         size_bytes: u64::from(block_bytes) * (80 + rng.below(40)),
         block_bytes,
         mode,
@@ -37,7 +37,15 @@ fn params(mode: WriteMode, map: MapPlace, seed: u64) -> SsdCacheParams {
         map,
         bypass_bytes: [0, 128 << 10][rng.below(2) as usize],
         dirty_per_mille: [20, 100, 500][rng.below(3) as usize],
+        clean_per_mille: 0,
+        takes: Takes::ReadsAndWrites,
+    };
+    params.clean_per_mille = params.dirty_per_mille;
+    if mode == WriteMode::Back && seed % 4 == 1 {
+        params.takes = Takes::WritesAlone;
+        params.clean_per_mille = params.dirty_per_mille * 9 / 10;
     }
+    params
 }
 
 /// Two lives, each ended by a power cut; how many sectors were lost.

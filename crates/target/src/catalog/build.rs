@@ -41,6 +41,23 @@ pub struct PortLimits {
     pub link_bytes_per_s: Option<u64>,
 }
 
+/// A controller's memory with a battery, as its file has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ControllerMemory {
+    /// Its size where a STACK names none, bytes.
+    pub bytes: u64,
+    /// What a request that it answers takes of the controller, ns.
+    pub command_ns: u64,
+    /// The same for the request's bytes, bytes per second.
+    pub bytes_per_s: u64,
+    /// Dirty share from which it is destaged as fast as it goes, thousandths.
+    pub eager_per_mille: u32,
+    /// How long a row waits for more of itself below that share, ns.
+    pub age_ns: u64,
+    /// Runs of rows destaged at a time above that share.
+    pub rows: u32,
+}
+
 fn at_most(own: u64, limit: Option<u64>) -> u64 {
     limit.map_or(own, |limit| own.min(limit))
 }
@@ -466,6 +483,18 @@ impl HostEntry {
     /// An array driver's serial time a command, ns.
     pub fn serial_ns(&self) -> u64 {
         self.entry.get("serial")
+    }
+
+    /// The memory of an array driver that is a controller with a battery.
+    pub fn memory(&self) -> Option<ControllerMemory> {
+        Some(ControllerMemory {
+            bytes: self.entry.ask("cache")?,
+            command_ns: self.entry.get("cache_command"),
+            bytes_per_s: self.entry.get("cache_rate"),
+            eager_per_mille: (self.entry.get("cache_eager") / 1000) as u32,
+            age_ns: self.entry.get("cache_age"),
+            rows: self.entry.get("cache_rows") as u32,
+        })
     }
 }
 

@@ -88,6 +88,7 @@ pub(super) const PORTS: &[(&str, &str)] = &[
 
 /// Every array driver.
 pub(super) const DRIVERS: &[(&str, &str)] = &[
+    file!("drivers/generic-bbu.toml"),
     file!("drivers/highpoint.toml"),
     file!("drivers/host.toml"),
     file!("drivers/lsi.toml"),

@@ -269,7 +269,17 @@ impl HostEntry {
     /// # Errors
     /// What is wrong, with file, line and key.
     pub fn parse_driver(file: &str, text: &str) -> Result<Self, BadCatalog> {
-        Self::parse(file, text, DRIVER_KEYS)
+        let driver = Self::parse(file, text, DRIVER_KEYS)?;
+        let of_memory = || DRIVER_KEYS.iter().filter(|key| key.name.starts_with("cache"));
+        let (there, missing): (Vec<&Key>, Vec<_>) =
+            of_memory().partition(|key| driver.entry.parameters.contains_key(key.name));
+        match (there.first(), missing.first()) {
+            (Some(there), Some(missing)) => Err(BadCatalog(format!(
+                "{file}: `{}` needs `{}` beside it: memory has all of its numbers or none",
+                there.name, missing.name
+            ))),
+            _ => Ok(driver),
+        }
     }
 
     fn parse(file: &str, text: &str, keys: &[Key]) -> Result<Self, BadCatalog> {

@@ -142,6 +142,23 @@ fn a_parameter_of_a_cache_a_retry_or_a_suspend_that_is_not_there_is_refused() {
     }
 }
 
+#[test]
+fn a_controllers_memory_has_all_of_its_numbers_or_none() {
+    let catalog = built_in();
+    let text = catalog.driver("generic-bbu").expect("a controller").entry.text();
+    for key in ["cache = ", "cache_command", "cache_rate", "cache_eager", "cache_age", "cache_rows"]
+    {
+        let lines = text.lines().filter(|line| !line.starts_with(key));
+        let text = lines.map(|line| format!("{line}\n")).collect::<String>();
+        let refusal = HostEntry::parse_driver("x.toml", &text).expect_err(key).to_string();
+        assert!(
+            refusal.contains(&format!("`{}` beside it", key.trim_end_matches(" = "))),
+            "{refusal}"
+        );
+    }
+    assert_eq!(catalog.driver("md").expect("it is there").memory(), None);
+}
+
 /// A fuzzed file asked for 10^9 GB, and the model for 4 TB of memory; another had a write buffer of
 /// 10^15 B.
 #[test]

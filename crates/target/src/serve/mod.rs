@@ -306,11 +306,11 @@ pub fn power_cycle(
         panic!("{text:?} is not modelled")
     };
     let pace = opened.pace();
-    let (media, loss) = opened.inner.inner.power_cut(seed);
+    let (kept, loss) = opened.inner.inner.power_cut(seed);
     let back = lost_member.map(|member| without(stack, member)).transpose()?;
     let back = back.as_ref().unwrap_or(stack);
     // A recording ends with the power.
-    Ok((model(back, Power::Back(media), pace, None)?.engine, loss))
+    Ok((model(back, Power::Back(kept), pace, None)?.engine, loss))
 }
 
 /// The stack whose array lacks this member.

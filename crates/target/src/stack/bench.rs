@@ -7,7 +7,7 @@ use super::{
 };
 use crate::catalog::Catalog;
 use block::{Completion, Drive, Effects, Geometry, Instant, Machine, Request, Rng};
-use model::{Attached, Contents, Flushes, Grain, Loss, Media, Rig, WriteCache};
+use model::{Attached, BatteryMemory, Contents, Flushes, Grain, Loss, Media, Rig, WriteCache};
 use std::{cell::RefCell, rc::Rc};
 
 /// What served drives' bytes have to fear.
@@ -18,8 +18,17 @@ pub enum Power {
     /// It may be cut, and takes what the drives' write caches hold: of drives that make this of
     /// flushes.
     MayGo(Flushes),
-    /// The same, on media that a cut left.
-    Back(Vec<Media>),
+    /// The same, on what a cut left.
+    Back(Kept),
+}
+
+/// What is there after a power cut.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// The drives' media.
+    pub media: Vec<Media>,
+    /// What a controller's battery kept, where there is one.
+    pub memory: Option<BatteryMemory>,
 }
 
 /// The drives, and how many they are; clones are the same ones.
@@ -37,7 +46,7 @@ impl Bench {
             Power::MayGo(flushes) => new()
                 .map(|(own, drive)| medium(own, drive, write_cache(own)).with_flushes(flushes))
                 .collect(),
-            Power::Back(media) => media,
+            Power::Back(kept) => kept.media,
         };
         let count = media.len() as u16;
         Self(Rc::new(RefCell::new(Rig::new(drives, media))), count)
@@ -46,6 +55,13 @@ impl Bench {
     /// How many sectors a power cut could take now.
     pub fn sectors_at_risk(&self) -> u64 {
         self.0.borrow().sectors_at_risk()
+    }
+
+    /// Whether all drives do what a flush asks for.
+    pub fn honours_flushes(&self) -> bool {
+        let rig = self.0.borrow();
+        let honours = |number| rig.media(Drive(number)).flushes() == Flushes::Honoured;
+        (0..self.1).all(honours)
     }
 
     /// The power of all drives goes: what their media hold then, and what was lost. Of what no
@@ -121,7 +137,14 @@ fn medium(own: &ResolvedDrive<'_>, drive: &Attached, cache: WriteCache) -> Media
 pub fn has_volatile_cache(stack: &Stack, catalog: &Catalog) -> Result<bool, BadStack> {
     let resolved = resolve(stack, catalog, 0)?;
     let is_volatile = |drive: &ResolvedDrive<'_>| write_cache(drive) != WriteCache::Protected;
-    Ok(resolved.flash.is_some() || resolved.all_drives().any(is_volatile))
+    let beside = resolved
+        .beside
+        .as_ref()
+        .is_some_and(|layer| layer.has_volume() || is_volatile(&layer.drive));
+    // A controller's memory gives up only what the members' caches have written down.
+    let has_battery = resolved.array.as_ref().is_some_and(|array| array.memory.is_some());
+    let disks = !has_battery && resolved.drives.iter().any(is_volatile);
+    Ok(resolved.flash.is_some() || beside || disks)
 }
 
 /// What a power cut does to the drive's completed writes.

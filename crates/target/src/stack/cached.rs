@@ -3,6 +3,7 @@
 //! drive beside the disks.
 
 use super::{
+    managed::{Found, ResolvedFlash, resolve_flash, with_flash_beside},
     open::{LayerInfo, QUEUE_DEPTH},
     placed::{Range, TierSettings},
     resolve::{ResolvedDrive, find_drive},
@@ -13,11 +14,11 @@ use crate::catalog::{Catalog, DriveKind, DriveSettings, HostEntry};
 use block::{Data, Drive, Engine, Geometry, Rng, Stack, display_bytes, names::did_you_mean};
 use model::{
     Attached, BLOCKS_MAX, BLOCKS_MIN, Cached, MapPlace, Own, Policy, Port, SsdCache,
-    SsdCacheParams, WriteCaching, WriteMode,
+    SsdCacheParams, Takes, WriteCaching, WriteMode,
 };
 
 /// Names of the layer; what they are set to unless something else is written.
-pub(super) const CACHES: [(&str, Preset); 3] = [
+pub(super) const CACHES: [(&str, Preset); 4] = [
     ("cache", PLAIN),
     // drivers/md/bcache of Linux 6.1: writethrough, LRU, sequential_cutoff 4 MiB, and once it is
     // set to write back, writeback_percent 10.
@@ -25,6 +26,20 @@ pub(super) const CACHES: [(&str, Preset); 3] = [
     // drivers/md/dm-cache: it knows no streams (smq); its policy is like 2Q in that it promotes
     // what comes back. lvmcache's mode is writethrough.
     ("dm-cache", Preset { policy: Policy::TwoQ, bypass_bytes: 0, ..PLAIN }),
+    // drivers/md/dm-writecache.c of Linux 6.1: blocks of 4 KiB as lvmcache makes them, no streams,
+    // high_watermark 50 and low_watermark 45 percent.
+    (
+        "dm-writecache",
+        Preset {
+            mode: WriteMode::Back,
+            bypass_bytes: 0,
+            dirty_per_mille: 500,
+            clean_of_dirty_per_mille: 900,
+            takes: Takes::WritesAlone,
+            block_bytes: 4096,
+            ..PLAIN
+        },
+    ),
 ];
 
 const PLAIN: Preset = Preset {
@@ -32,6 +47,9 @@ const PLAIN: Preset = Preset {
     policy: Policy::Lru,
     bypass_bytes: 4 << 20,
     dirty_per_mille: 100,
+    clean_of_dirty_per_mille: 1000,
+    takes: Takes::ReadsAndWrites,
+    block_bytes: BLOCK_BYTES,
 };
 
 /// Blocks of a cache that names none, at least.
@@ -43,6 +61,11 @@ pub(super) struct Preset {
     policy: Policy,
     bypass_bytes: u64,
     dirty_per_mille: u32,
+    /// Down to this share of what may be dirty blocks are written back.
+    clean_of_dirty_per_mille: u32,
+    takes: Takes,
+    /// Blocks where none are named, at least.
+    block_bytes: u32,
 }
 
 /// A layer with a flash drive beside the disks.
@@ -56,11 +79,27 @@ pub(super) struct ResolvedBeside<'c> {
 
 /// Which layer.
 pub(super) enum Beside {
-    Cache(SsdCacheParams),
+    Cache(ResolvedCache),
     Pin(Range),
     Tier(TierSettings),
     /// The file system's journal is all that lies there.
     Journal,
+}
+
+/// A cache on flash.
+pub(super) struct ResolvedCache {
+    params: SsdCacheParams,
+    /// Whether the user chose how large it is.
+    size_is_set: bool,
+    /// The managed volume on the flash drive that it lies on, if it lies on one.
+    home: Option<Box<ResolvedFlash>>,
+}
+
+/// What a cache lies on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Home {
+    Drive,
+    Flash,
 }
 
 pub(super) fn resolve_cache<'c>(
@@ -73,7 +112,8 @@ pub(super) fn resolve_cache<'c>(
     let name = settings.text("ssd").ok_or_else(|| no_flash_drive(layer, "size=32G"))?;
     let (drive, port) = flash_drive(name, catalog, seed)?;
     let capacity = drive.entry.capacity(&drive.settings);
-    let size_bytes = settings.bytes("size", 1 << 20..=capacity.max(1 << 20))?.unwrap_or(capacity);
+    let size = settings.bytes("size", 1 << 20..=capacity.max(1 << 20))?;
+    let size_bytes = size.unwrap_or(capacity);
     let modes = [
         ("writeback", WriteMode::Back),
         ("writethrough", WriteMode::Through),
@@ -81,18 +121,50 @@ pub(super) fn resolve_cache<'c>(
     ];
     let policies = Policy::ALL.map(|policy| (policy.name(), policy));
     let maps = [("persistent", MapPlace::Persistent), ("memory", MapPlace::Memory)];
+    let dirty_per_mille = settings.per_mille("dirty")?.unwrap_or(preset.dirty_per_mille);
     let params = SsdCacheParams {
         size_bytes,
-        block_bytes: block_bytes(&settings, size_bytes)?,
+        block_bytes: block_bytes(&settings, preset.block_bytes, size_bytes)?,
         mode: settings.word("mode", &modes)?.unwrap_or(preset.mode),
         policy: settings.word("policy", &policies)?.unwrap_or(preset.policy),
         map: settings.word("map", &maps)?.unwrap_or(MapPlace::Persistent),
         bypass_bytes: settings.bytes("bypass-seq", 0..=1 << 40)?.unwrap_or(preset.bypass_bytes),
-        dirty_per_mille: settings.per_mille("dirty")?.unwrap_or(preset.dirty_per_mille),
+        dirty_per_mille,
+        clean_per_mille: dirty_per_mille * preset.clean_of_dirty_per_mille / 1000,
+        takes: preset.takes,
     };
+    if params.takes == Takes::WritesAlone && params.mode != WriteMode::Back {
+        let text = settings.text("mode").unwrap_or_default();
+        let about = "leaves nothing on flash: it holds writes alone, which go back; leave it out";
+        return Err(settings.wrong("mode", text, about));
+    }
     check_blocks(&settings, &params)?;
+    let home = home(&settings, &drive)?;
     settings.finish()?;
-    Ok(ResolvedBeside { text: layer.to_string(), drive, port, layer: Beside::Cache(params) })
+    let cache = ResolvedCache { params, size_is_set: size.is_some(), home };
+    Ok(ResolvedBeside { text: layer.to_string(), drive, port, layer: Beside::Cache(cache) })
+}
+
+/// `home=flash`: a managed volume on the flash drive, with the spare of `spare=`.
+fn home(
+    settings: &Settings<'_>,
+    drive: &ResolvedDrive<'_>,
+) -> Result<Option<Box<ResolvedFlash>>, BadStack> {
+    let homes = [("drive", Home::Drive), ("flash", Home::Flash)];
+    let home = settings.word("home", &homes)?.unwrap_or(Home::Drive);
+    let spare = settings.text("spare");
+    match (home, spare) {
+        (Home::Drive, Some(text)) => {
+            Err(settings.wrong("spare", text, "is that of a managed volume: write `home=flash`"))
+        }
+        (Home::Drive, None) => Ok(None),
+        (Home::Flash, spare) => {
+            let spare = spare.map(|text| ("spare".to_owned(), text.to_owned()));
+            let part = Part { name: "flash".to_owned(), settings: spare.into_iter().collect() };
+            let volume = resolve_flash(&part, std::slice::from_ref(drive), None, QUEUE_DEPTH)?;
+            Ok(Some(Box::new(volume)))
+        }
+    }
 }
 
 pub(super) fn no_flash_drive(layer: &Part, example: &str) -> BadStack {
@@ -134,10 +206,11 @@ pub(super) fn second_drive<'c>(
     Ok((ResolvedDrive { entry, settings }, port))
 }
 
-fn block_bytes(settings: &Settings<'_>, size_bytes: u64) -> Result<u32, BadStack> {
+fn block_bytes(settings: &Settings<'_>, least: u32, size_bytes: u64) -> Result<u32, BadStack> {
     let Some(bytes) = settings.bytes("block", 4096..=1 << 20)? else {
         let fitting = |block: &u64| size_bytes / block <= BLOCKS_MAX;
-        let blocks = (0..=4).map(|power| u64::from(BLOCK_BYTES) << power);
+        let blocks = (0..=8).map(|power| u64::from(least) << power);
+        let blocks = blocks.filter(|&block| block <= 1 << 20);
         return Ok(blocks.into_iter().find(fitting).unwrap_or(1 << 20) as u32);
     };
     if !bytes.is_power_of_two() {
@@ -177,11 +250,16 @@ impl ResolvedBeside<'_> {
     /// volatile cache.
     pub fn is_write_through(&self) -> bool {
         match &self.layer {
-            Beside::Cache(params) => params.mode != WriteMode::Back,
+            Beside::Cache(cache) => cache.params.mode != WriteMode::Back,
             Beside::Pin(_) | Beside::Tier(_) | Beside::Journal => {
                 self.drive.entry.write_cache(&self.drive.settings) == WriteCaching::Off
             }
         }
+    }
+
+    /// Whether what was written to the flash drive may be in a volume's memory.
+    pub fn has_volume(&self) -> bool {
+        matches!(&self.layer, Beside::Cache(cache) if cache.home.is_some())
     }
 
     /// The flash drive behind its own port: a machine, and how it is attached.
@@ -198,6 +276,7 @@ impl ResolvedBeside<'_> {
     pub fn set_on(
         &self,
         mut engine: Box<dyn Engine>,
+        (found, seed): (Found, u64),
         layers: &mut Vec<LayerInfo>,
     ) -> Result<Box<dyn Engine>, BadStack> {
         let mut bytes_of = Drive(0);
@@ -206,11 +285,15 @@ impl ResolvedBeside<'_> {
                 bytes_of = Drive(1);
                 ("journal", engine)
             }
-            Beside::Cache(params) => {
+            Beside::Cache(cache) => {
+                if let Some(home) = &cache.home {
+                    engine = with_flash_beside(engine, home, found, seed)?;
+                }
+                let params = self.fitted(cache, engine.geometry(Drive(1)).capacity_bytes)?;
                 let Geometry { capacity_bytes, .. } = engine.geometry(Drive(0));
                 self.check_smaller(params.size_bytes, capacity_bytes)?;
                 let io = |error| BadStack::Io { layer: self.text.clone(), error };
-                let machine = SsdCache::open(*params, &mut engine).map_err(io)?;
+                let machine = SsdCache::open(params, &mut engine).map_err(io)?;
                 ("ssd_cache", Box::new(Stack::new(machine, engine)))
             }
             Beside::Pin(range) => {
@@ -230,6 +313,30 @@ impl ResolvedBeside<'_> {
             rotational: None,
         });
         Ok(engine)
+    }
+
+    /// A cache as large as what it lies on, unless a size was chosen.
+    fn fitted(&self, cache: &ResolvedCache, home_bytes: u64) -> Result<SsdCacheParams, BadStack> {
+        let mut params = cache.params;
+        if cache.size_is_set && params.size_bytes > home_bytes {
+            return Err(BadStack::Text(format!(
+                "`{}` takes {}, and the managed volume on `{}` has {}: write a smaller `size=` or \
+                 `spare=`",
+                self.text,
+                display_bytes(params.size_bytes),
+                self.drive.entry.name(),
+                display_bytes(home_bytes)
+            )));
+        }
+        params.size_bytes = params.size_bytes.min(home_bytes);
+        if params.blocks() < BLOCKS_MIN {
+            return Err(BadStack::Text(format!(
+                "`{}` holds {} blocks: {BLOCKS_MIN} are the fewest; write a smaller `block=`",
+                self.text,
+                params.blocks()
+            )));
+        }
+        Ok(params)
     }
 
     /// Flash that is no smaller than the disks makes them needless.

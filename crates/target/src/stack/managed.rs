@@ -1,18 +1,19 @@
 //! The managed-flash layer: what its settings stand for, and a volume on a drive or an array.
 
 use super::{
+    array::ResolvedArray,
     open::LayerInfo,
-    resolve::{ResolvedArray, ResolvedDrive},
+    resolve::ResolvedDrive,
     settings::Settings,
     text::{BadStack, Part},
 };
 use crate::catalog::DriveKind;
-use block::{Command, Drive, Engine, IoError, Rng, Stack, submit_and_wait};
+use block::{Command, Drive, Engine, IoError, Rng, Stack, submit_to_and_wait};
 use flash::{
     BLOCK_BYTES, Checksums, Classes, Cleaning, IdleCleaning, Parity, Shape, Size, Topology, Volume,
     VolumeId, Wishes,
 };
-use model::Level;
+use model::{Level, Second};
 use record::{Flag, ManagedFlash, Warning};
 
 /// Spare of a volume that names none, in thousandths: that of drives sold for servers, where even
@@ -172,8 +173,53 @@ pub(super) fn with_flash(
     seed: u64,
     layers: &mut Vec<LayerInfo>,
 ) -> Result<Managed, BadStack> {
+    let (volume, exported_bytes) = volume(below.geometry(Drive(0)), layer, found, seed)?;
+    let mut stack = Stack::new(volume, below);
+    let opened = flush(&mut stack, Drive(0));
+    layer.check_open(&stack.machine, opened)?;
+    layers.push(LayerInfo {
+        text: layer.text.clone(),
+        kind: "managed_flash",
+        bytes: exported_bytes,
+        title: None,
+        rotational: None,
+    });
+    Ok(stack)
+}
+
+/// Sets a volume on drive 1 of `engine`, past which drive 0 is reached, and waits until it is open.
+pub(super) fn with_flash_beside(
+    engine: Box<dyn Engine>,
+    layer: &ResolvedFlash,
+    found: Found,
+    seed: u64,
+) -> Result<Box<dyn Engine>, BadStack> {
+    let (volume, _) = volume(engine.geometry(Drive(1)), layer, found, seed)?;
+    let first = engine.geometry(Drive(0));
+    let mut stack = Stack::new(Second::new(volume, first), engine);
+    let opened = flush(&mut stack, Drive(1));
+    layer.check_open(&stack.machine.machine, opened)?;
+    Ok(Box::new(stack))
+}
+
+impl ResolvedFlash {
+    /// What its first flush said.
+    fn check_open(&self, volume: &Volume, opened: Result<(), IoError>) -> Result<(), BadStack> {
+        if let Some(error) = volume.open_error() {
+            return Err(BadStack::Open { layer: self.text.clone(), error });
+        }
+        opened.map_err(|error| BadStack::Io { layer: self.text.clone(), error })
+    }
+}
+
+/// A volume that is to be opened on a drive, and how large it is if it is new.
+fn volume(
+    geometry: block::Geometry,
+    layer: &ResolvedFlash,
+    found: Found,
+    seed: u64,
+) -> Result<(Volume, u64), BadStack> {
     let refused = |refusal| BadStack::Volume { layer: layer.text.clone(), refusal };
-    let geometry = below.geometry(Drive(0));
     // A rest that is no whole block is nobody's.
     let bytes = layer.drive_bytes.unwrap_or(u64::MAX).min(geometry.capacity_bytes);
     let whole = bytes / BLOCK_BYTES * BLOCK_BYTES;
@@ -193,20 +239,7 @@ pub(super) fn with_flash(
             Volume::create(geometry, shape, volume_id(seed), layer.settings).map_err(refused)?
         }
     };
-    let mut stack = Stack::new(volume, below);
-    let opened = flush(&mut stack);
-    if let Some(error) = stack.machine.open_error() {
-        return Err(BadStack::Open { layer: layer.text.clone(), error });
-    }
-    opened.map_err(|error| BadStack::Io { layer: layer.text.clone(), error })?;
-    layers.push(LayerInfo {
-        text: layer.text.clone(),
-        kind: "managed_flash",
-        bytes: shape.exported_bytes,
-        title: None,
-        rotational: None,
-    });
-    Ok(stack)
+    Ok((volume, shape.exported_bytes))
 }
 
 fn volume_id(seed: u64) -> VolumeId {
@@ -216,8 +249,8 @@ fn volume_id(seed: u64) -> VolumeId {
 }
 
 /// One flush with nothing else in flight: a volume answers its first one when it is open.
-fn flush(engine: &mut impl Engine) -> Result<(), IoError> {
-    submit_and_wait(engine, Command::Flush).result
+fn flush(engine: &mut impl Engine, drive: Drive) -> Result<(), IoError> {
+    submit_to_and_wait(engine, drive, Command::Flush).result
 }
 
 /// How a volume stands and what it has done, for records; nothing before it is open.

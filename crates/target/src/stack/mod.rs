@@ -10,8 +10,10 @@
 //!   Opened          an engine, and what it is
 //! ```
 
+mod array;
 mod bench;
 mod cached;
+mod controller;
 mod drives;
 mod elevator;
 mod journal;
@@ -24,7 +26,7 @@ mod resolve;
 mod settings;
 mod text;
 
-pub use bench::{Power, has_volatile_cache};
+pub use bench::{Kept, Power, has_volatile_cache};
 pub use managed::{Managed, SPARE_PER_MILLE};
 pub(crate) use managed::{on_memory, standing, unmapped};
 pub use memory::Flash;

@@ -5,13 +5,15 @@
 //! about, the media keep what they must, and the same stack is opened on them again.
 
 use super::{
-    bench::{Bench, Power},
+    array::ResolvedArray,
+    bench::{Bench, Kept, Power},
     cached::{Beside as Second, beside, is_write_through},
+    controller::Controller,
     drives::Drives,
     elevator::ResolvedElevator,
     managed::{Found, Managed, with_flash},
     meter::{Metered, Traffic},
-    resolve::{Resolved, ResolvedArray, resolve},
+    resolve::{Resolved, ResolvedFiles, resolve},
     text::{BadStack, Stack as StackText},
 };
 use crate::{
@@ -20,8 +22,8 @@ use crate::{
 };
 use block::{Data, Drive, Engine, Geometry, Instant, Machine, Stack, Wrapper};
 use model::{
-    Array, Bank, Beside, Cached, Elevator, FastCache, Loss, Media, Paced, Port, Sim, Witness,
-    fs::FileSystem,
+    Array, Bank, BatteryMemory, Beside, Cached, Elevator, FastCache, Loss, Paced, Port, Sim,
+    Witness, fs::FileSystem,
 };
 
 /// Requests that a stack takes at a time, at least.
@@ -50,6 +52,16 @@ impl Purpose {
         !matches!(self, Self::Measured)
     }
 
+    /// What a controller's battery kept, where this is what a power cut left.
+    fn kept_memory(&self) -> Option<BatteryMemory> {
+        match self {
+            Self::Served(_, Power::Back(kept)) | Self::Replayed(Power::Back(kept)) => {
+                kept.memory.clone()
+            }
+            _ => None,
+        }
+    }
+
     /// Whether it is what a power cut left.
     fn is_back(&self) -> bool {
         matches!(self, Self::Served(_, Power::Back(_)) | Self::Replayed(Power::Back(_)))
@@ -72,6 +84,8 @@ pub struct Opened {
     pub writes_through: bool,
     /// The drives, in reach below all that stands on them.
     reach: Reach,
+    /// A controller with memory, in the same way.
+    controller: Option<Controller>,
 }
 
 /// Drives that can be reached beside the requests.
@@ -172,9 +186,15 @@ impl Opened {
     /// is measured.
     pub fn sectors_at_risk(&self) -> u64 {
         match &self.reach {
+            Reach::Served(bench) if self.keeps_what_drives_lose(bench) => 0,
             Reach::Served(bench) => bench.sectors_at_risk(),
             Reach::Measured(_) => 0,
         }
+    }
+
+    /// Whether a controller's memory has everything that a power cut takes out of drives' caches.
+    fn keeps_what_drives_lose(&self, bench: &Bench) -> bool {
+        self.controller.is_some() && bench.honours_flushes()
     }
 
     /// The power of a served stack goes: whatever it was about is forgotten. Gives what the drives'
@@ -182,12 +202,16 @@ impl Opened {
     ///
     /// # Panics
     /// Of a stack that is measured.
-    pub fn power_cut(self, seed: u64) -> (Vec<Media>, Loss) {
+    pub fn power_cut(self, seed: u64) -> (Kept, Loss) {
         let now = self.now();
-        let Self { engine, reach, .. } = self;
+        let Reach::Served(bench) = &self.reach else { panic!("only a served stack has media") };
+        let is_kept = self.keeps_what_drives_lose(bench);
+        let Self { engine, reach, controller, .. } = self;
+        let memory = controller.map(|controller| controller.kept());
         drop(engine);
-        let Reach::Served(bench) = reach else { panic!("only a served stack has media") };
-        bench.power_cut(now, seed)
+        let Reach::Served(bench) = reach else { unreachable!("it was") };
+        let (media, loss) = bench.power_cut(now, seed);
+        (Kept { media, memory }, seen_above(loss, is_kept))
     }
 
     /// What the media of a replayed stack's drives would hold if its power went now, as `seed`
@@ -195,16 +219,20 @@ impl Opened {
     ///
     /// # Panics
     /// Of a stack that is measured.
-    pub fn left_by_cut(&self, seed: u64) -> (Vec<Media>, Loss) {
+    pub fn left_by_cut(&self, seed: u64) -> (Kept, Loss) {
         let Reach::Served(bench) = &self.reach else { panic!("only a served stack has media") };
-        bench.left_by_cut(seed)
+        let (media, loss) = bench.left_by_cut(seed);
+        let memory = self.controller.as_ref().map(Controller::kept);
+        (Kept { media, memory }, seen_above(loss, self.keeps_what_drives_lose(bench)))
     }
 
-    /// How the fast caches of measured drives stand, those of one kind together.
+    /// How the fast caches of measured drives and of their controller stand, those of one kind
+    /// together.
     pub fn fast_caches(&self) -> Vec<FastCache> {
         let mut all: Vec<FastCache> = Vec::new();
         let Reach::Measured(drives) = &self.reach else { return all };
-        for cache in drives.fast_caches(self.now()) {
+        let controller = self.controller.as_ref().map(Controller::fast_cache);
+        for cache in drives.fast_caches(self.now()).into_iter().chain(controller) {
             match all.iter_mut().find(|known| known.kind == cache.kind) {
                 Some(known) => {
                     known.capacity_bytes += cache.capacity_bytes;
@@ -228,6 +256,11 @@ impl Opened {
             Below::Plain(_) => None,
         }
     }
+}
+
+/// What a power cut lost, of drives whose controller has all of it still or has not.
+fn seen_above(loss: Loss, is_kept: bool) -> Loss {
+    if is_kept { Loss { sectors_at_risk: 0, sectors_changed: 0, ..loss } } else { loss }
 }
 
 /// Builds `stack` of what the catalog has; all random choices come from `seed`.
@@ -258,22 +291,26 @@ pub fn open_for(
     let mut layers = drive_layers(stack, &resolved);
     let traffic = Traffic::default();
     let was_there = purpose.is_back();
+    let kept = purpose.kept_memory();
     let (engine, reach) = drives_and_port(&resolved, purpose, traffic.clone(), &mut layers)?;
-    let engine = match &resolved.array {
-        Some(array) => with_array(engine, array, &resolved, &mut layers)?,
-        None => engine,
+    let (engine, controller) = match &resolved.array {
+        Some(array) => {
+            let engine = with_array(engine, array, &resolved, &mut layers)?;
+            with_controller(engine, array, resolved.beside.is_some(), kept)?
+        }
+        None => (engine, None),
     };
     let engine = match &resolved.elevator {
         Some(elevator) => with_elevator(engine, elevator, resolved.beside.is_some(), &mut layers),
         None => engine,
     };
+    let found = if was_there { Found::Volume } else { Found::Nothing };
     let engine = match &resolved.beside {
-        Some(layer) => layer.set_on(engine, &mut layers)?,
+        Some(layer) => layer.set_on(engine, (found, seed), &mut layers)?,
         None => engine,
     };
     let engine = match &resolved.flash {
         Some(layer) => {
-            let found = if was_there { Found::Volume } else { Found::Nothing };
             Below::Managed(Box::new(with_flash(engine, layer, found, seed, &mut layers)?))
         }
         None => Below::Plain(engine),
@@ -281,26 +318,7 @@ pub fn open_for(
     let journal = resolved.beside.as_ref().filter(|layer| matches!(layer.layer, Second::Journal));
     let has_journal_drive = journal.is_some();
     let top = match resolved.files {
-        Some(files) => {
-            let (params, first) = (files.params, engine.geometry(Drive(0)));
-            let machine = match has_journal_drive {
-                true => {
-                    let second = engine.geometry(Drive(1));
-                    FileSystem::with_journal_on(second, params, first, QUEUE_DEPTH)
-                }
-                false => FileSystem::new(params, first, QUEUE_DEPTH),
-            };
-            let stack = Stack::new(machine, engine);
-            let bytes = stack.geometry(Drive(0)).capacity_bytes;
-            layers.push(LayerInfo {
-                text: files.text,
-                kind: "file_system",
-                bytes,
-                title: None,
-                rotational: None,
-            });
-            Top::Files(Box::new(stack))
-        }
+        Some(files) => with_files(engine, files, has_journal_drive, &mut layers),
         None => Top::Volume(engine),
     };
     layers.reverse();
@@ -310,7 +328,7 @@ pub fn open_for(
         resolved.flash.is_none() && is_write_through(&resolved.drives, resolved.beside.as_ref());
     let engine = Witness::new(top);
     let notes = resolved.notes;
-    Ok(Opened { engine, layers, ram_bytes, traffic, notes, writes_through, reach })
+    Ok(Opened { engine, layers, ram_bytes, traffic, notes, writes_through, reach, controller })
 }
 
 fn drive_layers(stack: &StackText, resolved: &Resolved<'_>) -> Vec<LayerInfo> {
@@ -404,7 +422,9 @@ fn member_depth(resolved: &Resolved<'_>, members: &[model::Attached]) -> u32 {
     let members: Vec<Geometry> = members.iter().map(member).collect();
     let trial = Array::new(array.params(), &members).geometry(Drive(0));
     let commands = MEMBER_DEPTH / (trial.queue_depth + 1) + 1;
-    (commands * (QUEUE_DEPTH + 2)).clamp(MEMBER_DEPTH, MEMBER_DEPTH_MAX)
+    // A controller asks for rows and flushes beside what it is asked for.
+    let own = array.memory.as_ref().map_or(0, |memory| memory.params.rows_max + 1);
+    (commands * (QUEUE_DEPTH + own + 2)).clamp(MEMBER_DEPTH, MEMBER_DEPTH_MAX)
 }
 
 fn with_array(
@@ -439,6 +459,47 @@ fn with_array(
         rotational: None,
     });
     Ok(engine)
+}
+
+/// A file system, whose journal lies on drive 1 if there is one for it.
+fn with_files(
+    engine: Below,
+    files: ResolvedFiles,
+    has_journal_drive: bool,
+    layers: &mut Vec<LayerInfo>,
+) -> Top {
+    let (params, first) = (files.params, engine.geometry(Drive(0)));
+    let machine = match has_journal_drive {
+        true => {
+            let second = engine.geometry(Drive(1));
+            FileSystem::with_journal_on(second, params, first, QUEUE_DEPTH)
+        }
+        false => FileSystem::new(params, first, QUEUE_DEPTH),
+    };
+    let stack = Stack::new(machine, engine);
+    let bytes = stack.geometry(Drive(0)).capacity_bytes;
+    layers.push(LayerInfo {
+        text: files.text,
+        kind: "file_system",
+        bytes,
+        title: None,
+        rotational: None,
+    });
+    Top::Files(Box::new(stack))
+}
+
+/// The controller of an array, where its driver stands for one.
+fn with_controller(
+    engine: Box<dyn Engine>,
+    array: &ResolvedArray<'_>,
+    is_cached: bool,
+    kept: Option<BatteryMemory>,
+) -> Result<(Box<dyn Engine>, Option<Controller>), BadStack> {
+    let Some(memory) = &array.memory else { return Ok((engine, None)) };
+    let controller = memory.machine(&array.text, engine.geometry(Drive(0)), kept)?;
+    let flash = is_cached.then(|| engine.geometry(Drive(1)));
+    let machine = Beside::new(controller.clone(), 1, 1, beside(flash, false));
+    Ok((Box::new(Stack::new(machine, engine)), Some(controller)))
 }
 
 fn with_elevator(

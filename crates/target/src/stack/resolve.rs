@@ -2,6 +2,7 @@
 //! in a sentence.
 
 use super::{
+    array::{ResolvedArray, resolve_array},
     cached::{CACHES, Preset, ResolvedBeside, is_write_through, resolve_cache},
     elevator::{Choice, ELEVATORS, ResolvedElevator, resolve_elevator},
     journal::{self, with_journal},
@@ -12,11 +13,11 @@ use super::{
     text::{BadStack, Member, Part, Stack},
 };
 use crate::catalog::{
-    Catalog, DriveEntry, DriveSettings, HostEntry, Past, PortLimits, Reality, parse_kernel,
+    Catalog, DriveEntry, DriveSettings, HostEntry, Past, PortLimits, parse_kernel,
 };
 use block::{Rng, display_bytes, names::did_you_mean};
 use model::{
-    ArrayParams, Level, Rebuild, WriteCaching,
+    Level, WriteCaching,
     fs::{Barrier, DataMode, Discard, Elevator, FileSystemParams, Kernel, Kind, LazyCount},
 };
 
@@ -24,11 +25,6 @@ use model::{
 pub const RAM_BYTES: u64 = 2 << 30;
 /// The chunk of an array that names none: md's default when the arrays of the studies were built.
 pub const CHUNK_BYTES: u64 = 64 << 10;
-/// The driver of an array that names none: fitted on a host of 2007, and for drives of its years.
-const PERIOD_DRIVER: &str = "md";
-/// The same for drives that came later.
-const PRESENT_DRIVER: &str = "host";
-
 /// A stack of things that exist.
 pub(super) struct Resolved<'c> {
     pub drives: Vec<ResolvedDrive<'c>>,
@@ -50,28 +46,10 @@ pub(super) struct ResolvedDrive<'c> {
     pub settings: DriveSettings,
 }
 
-pub(super) struct ResolvedArray<'c> {
-    /// As it was written, for a description.
-    pub text: String,
-    pub level: Level,
-    pub chunk_bytes: u32,
-    pub driver: &'c HostEntry,
-    /// Members that are missing.
-    pub degraded: Vec<u16>,
-    /// At which pace the missing ones are rebuilt, if they are.
-    pub rebuild: Option<Rebuild>,
-}
-
 impl<'c> Resolved<'c> {
     /// The drives, and the flash drive beside them.
     pub fn all_drives(&self) -> impl Iterator<Item = &ResolvedDrive<'c>> {
         self.drives.iter().chain(self.beside.as_ref().map(|layer| &layer.drive))
-    }
-}
-
-impl ResolvedArray<'_> {
-    pub fn params(&self) -> ArrayParams {
-        ArrayParams { level: self.level, chunk_bytes: self.chunk_bytes }
     }
 }
 
@@ -111,6 +89,7 @@ const LAYERS: &[(&str, Family)] = &[
     (CACHES[0].0, Family::Cache(CACHES[0].1)),
     (CACHES[1].0, Family::Cache(CACHES[1].1)),
     (CACHES[2].0, Family::Cache(CACHES[2].1)),
+    (CACHES[3].0, Family::Cache(CACHES[3].1)),
     ("pin", Family::Pin),
     ("tier", Family::Tier),
 ];
@@ -146,6 +125,8 @@ pub(super) fn resolve<'c>(
     }
     if array.is_some() {
         notes.extend(unequal(&drives));
+        let memory = array.as_ref().and_then(|array: &ResolvedArray<'_>| array.memory.as_ref());
+        notes.extend(memory.map(|memory| memory.note.clone()));
     }
     let ram_bytes = files.as_ref().map(|files: &ResolvedFiles| files.params.ram_bytes);
     Ok(Resolved { drives, port, array, elevator, beside, flash, files, ram_bytes, notes })
@@ -446,79 +427,6 @@ fn unequal(drives: &[ResolvedDrive<'_>]) -> Option<String> {
     })
 }
 
-fn resolve_array<'c>(
-    layer: &Part,
-    level: Level,
-    drives: &[ResolvedDrive<'_>],
-    catalog: &'c Catalog,
-) -> Result<ResolvedArray<'c>, BadStack> {
-    let settings = Settings::of(layer);
-    let chunk_bytes = settings.bytes("chunk", 4096..=64 << 20)?.unwrap_or(CHUNK_BYTES);
-    if !chunk_bytes.is_power_of_two() {
-        let text = settings.text("chunk").unwrap_or_default();
-        return Err(settings.wrong("chunk", text, "is no power of two, such as 64K"));
-    }
-    let layouts: &[(&str, ())] = match level {
-        Level::Raid0 | Level::Raid1 => &[("plain", ())],
-        Level::Raid5 | Level::Raid6 => &[("left-symmetric", ())],
-        Level::Raid10 => &[("near2", ())],
-    };
-    settings.word("layout", layouts)?;
-    let name = settings.text("driver").unwrap_or(default_driver(drives));
-    let driver = catalog.driver(name).ok_or_else(|| {
-        let names = || catalog.drivers().iter().map(HostEntry::name);
-        let near = did_you_mean(name, names());
-        let names = names().collect::<Vec<_>>().join(", ");
-        settings.wrong("driver", name, &format!("is no array driver.{near} Drivers: {names}"))
-    })?;
-    let last = drives.len() as u64 - 1;
-    let degraded = settings.count("degraded", 0..=last)?;
-    if level == Level::Raid0 && degraded.is_some() {
-        return Err(BadStack::Text(
-            "`raid0:degraded=`: without redundancy a missing member is the end of it: leave it out"
-                .to_owned(),
-        ));
-    }
-    let rebuild = rebuild(&settings, degraded.is_some())?;
-    settings.finish()?;
-    Ok(ResolvedArray {
-        text: layer.to_string(),
-        level,
-        chunk_bytes: chunk_bytes as u32,
-        driver,
-        degraded: degraded.map(|member| member as u16).into_iter().collect(),
-        rebuild,
-    })
-}
-
-/// What an array's host costs is fitted on EasyCo's host of 2007 alone. Drives that came with a
-/// kernel from 3.0 on, and those of no study, would be held back by it.
-fn default_driver(drives: &[ResolvedDrive<'_>]) -> &'static str {
-    let is_later = |drive: &ResolvedDrive<'_>| {
-        let generic = drive.entry.entry.reality == Reality::Generic;
-        generic || drive.entry.kernel.is_some_and(|kernel| kernel >= (3, 0, 0))
-    };
-    if drives.iter().any(is_later) { PRESENT_DRIVER } else { PERIOD_DRIVER }
-}
-
-/// `rebuild=on`, at md's default pace (`sync_speed_max`, `sync_speed_min`), or `rebuild=50MB`,
-/// bytes a second while nobody asks for anything.
-fn rebuild(settings: &Settings<'_>, is_degraded: bool) -> Result<Option<Rebuild>, BadStack> {
-    const IDLE_BYTES_PER_S: u64 = 200_000 << 10;
-    const BUSY_BYTES_PER_S: u64 = 1_000 << 10;
-    let idle_bytes_per_s = match settings.text("rebuild") {
-        None => return Ok(None),
-        Some(text) if !is_degraded => {
-            let about =
-                "has nothing to rebuild: write `degraded=` with a member's number beside it";
-            return Err(settings.wrong("rebuild", text, about));
-        }
-        Some("on") => IDLE_BYTES_PER_S,
-        Some(_) => settings.bytes("rebuild", BUSY_BYTES_PER_S..=100_000_000_000)?.unwrap_or(0),
-    };
-    Ok(Some(Rebuild { idle_bytes_per_s, busy_bytes_per_s: BUSY_BYTES_PER_S }))
-}
-
 /// libata gives a drive with a command queue 31 commands; md has no limit of its own.
 fn device_queue_depth(drives: &[ResolvedDrive<'_>]) -> u32 {
     drives.iter().map(|drive| drive.entry.commands(&drive.settings).min(31)).sum()
@@ -591,23 +499,5 @@ fn kernel_era(version: Option<(u32, u32, u32)>) -> Kernel {
         Some(version) if version < (2, 6, 22) => Kernel::Linux2_6,
         Some(version) if version < (2, 6, 30) => Kernel::Linux2_6_22,
         _ => Kernel::Linux2_6_30,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn present_day_drives_are_not_held_to_a_host_of_2007() {
-        let catalog = Catalog::built_in().expect("a test reads it");
-        let driver = |text: &str| {
-            let resolved = resolve(&text.parse().expect("a stack"), &catalog, 0).expect("resolved");
-            resolved.array.expect("an array").driver.name().to_owned()
-        };
-        assert_eq!(driver("2xnvme-tlc/raid0"), "host");
-        assert_eq!(driver("2xwd-1002fbys/raid1"), "host");
-        assert_eq!(driver("4xmtron-pro-32/raid5"), "md");
-        assert_eq!(driver("2xnvme-tlc/raid0:driver=md"), "md");
     }
 }

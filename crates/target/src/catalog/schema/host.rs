@@ -1,7 +1,7 @@
 //! The parameters of what stands between a host and its drives: ports and array drivers.
 
 use super::{
-    Dimension::{Count, Rate, Size, Time, TimePerSize},
+    Dimension::{Count, Rate, Share, Size, Time, TimePerSize},
     Holds, Key, NS,
     Need::{Optional, Required},
     RATE, number,
@@ -76,11 +76,55 @@ pub const PORT_KEYS: &[Key] = &[
     },
 ];
 
-/// An array's driver.
-pub const DRIVER_KEYS: &[Key] = &[number(
-    "serial",
-    Time,
-    NS,
-    Required,
-    "what each command of all drives takes of the one host resource they share",
-)];
+/// An array's driver. What begins with `cache` is there together or not at all.
+pub const DRIVER_KEYS: &[Key] = &[
+    number(
+        "serial",
+        Time,
+        NS,
+        Required,
+        "what each command of all drives takes of the one host resource they share",
+    ),
+    number(
+        "cache",
+        Size,
+        16 << 20..=8 << 30,
+        Optional,
+        "memory with a battery, which answers writes; left out: none",
+    ),
+    number(
+        "cache_command",
+        Time,
+        NS,
+        Optional,
+        "what a request that memory answers takes of the controller; needed with cache",
+    ),
+    number(
+        "cache_rate",
+        Rate,
+        RATE,
+        Optional,
+        "bytes of such requests, one after the other; needed with cache",
+    ),
+    number(
+        "cache_eager",
+        Share,
+        0..=1_000_000,
+        Optional,
+        "dirty share from which rows are destaged as fast as it goes; needed with cache",
+    ),
+    number(
+        "cache_age",
+        Time,
+        NS,
+        Optional,
+        "how long a row waits for more of itself below that share; needed with cache",
+    ),
+    number(
+        "cache_rows",
+        Count,
+        1..=1024,
+        Optional,
+        "runs of rows destaged at a time above it; needed with cache",
+    ),
+];
