@@ -12,6 +12,7 @@ use super::{
 use crate::catalog::{Catalog, DriveKind, DriveSettings, HostEntry};
 use block::{Data, Drive, Engine, Geometry, Rng, Stack, display_bytes, names::did_you_mean};
 use model::{
+    fs::Placement,
     Attached, BLOCKS_MAX, BLOCKS_MIN, Cached, MapPlace, Own, Policy, Port, SsdCache,
     SsdCacheParams, WriteCaching, WriteMode,
 };
@@ -59,8 +60,8 @@ pub(super) enum Beside {
     Cache(SsdCacheParams),
     Pin(Range),
     Tier(TierSettings),
-    /// The file system's journal is all that lies there.
-    Journal,
+    /// What a file system places there is all that lies there.
+    Files(Placement),
 }
 
 pub(super) fn resolve_cache<'c>(
@@ -178,7 +179,7 @@ impl ResolvedBeside<'_> {
     pub fn is_write_through(&self) -> bool {
         match &self.layer {
             Beside::Cache(params) => params.mode != WriteMode::Back,
-            Beside::Pin(_) | Beside::Tier(_) | Beside::Journal => {
+            Beside::Pin(_) | Beside::Tier(_) | Beside::Files(_) => {
                 self.drive.entry.write_cache(&self.drive.settings) == WriteCaching::Off
             }
         }
@@ -202,9 +203,9 @@ impl ResolvedBeside<'_> {
     ) -> Result<Box<dyn Engine>, BadStack> {
         let mut bytes_of = Drive(0);
         let (kind, engine): (_, Box<dyn Engine>) = match &self.layer {
-            Beside::Journal => {
+            Beside::Files(placement) => {
                 bytes_of = Drive(1);
-                ("journal", engine)
+                (placed_kind(*placement), engine)
             }
             Beside::Cache(params) => {
                 let Geometry { capacity_bytes, .. } = engine.geometry(Drive(0));
@@ -245,6 +246,15 @@ impl ResolvedBeside<'_> {
             display_bytes(disks_bytes),
             self.drive.entry.name()
         )))
+    }
+}
+
+/// What a second drive of a file system is for, in a word.
+fn placed_kind(placement: Placement) -> &'static str {
+    match placement {
+        Placement { metadata: true, .. } => "metadata",
+        Placement { journal: true, .. } => "journal",
+        Placement { .. } => "small_files",
     }
 }
 

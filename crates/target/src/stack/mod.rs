@@ -14,13 +14,13 @@ mod bench;
 mod cached;
 mod drives;
 mod elevator;
-mod journal;
 mod managed;
 mod memory;
 mod meter;
 mod open;
 mod placed;
 mod resolve;
+mod second;
 mod settings;
 mod text;
 

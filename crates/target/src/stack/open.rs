@@ -130,8 +130,8 @@ either!(Below, Plain, Managed);
 pub struct LayerInfo {
     /// As a STACK names it, with its settings.
     pub text: String,
-    /// `drive`, `port`, `array`, `elevator`, `ssd_cache`, `pin`, `tier`, `journal`,
-    /// `managed_flash`, `file_system`.
+    /// `drive`, `port`, `array`, `elevator`, `ssd_cache`, `pin`, `tier`, `journal`, `metadata`,
+    /// `small_files`, `managed_flash`, `file_system`.
     pub kind: &'static str,
     /// Its size, of each drive where there are several, bytes; 0 where it has none of its own.
     pub bytes: u64,
@@ -278,17 +278,19 @@ pub fn open_for(
         }
         None => Below::Plain(engine),
     };
-    let journal = resolved.beside.as_ref().filter(|layer| matches!(layer.layer, Second::Journal));
-    let has_journal_drive = journal.is_some();
+    let placement = resolved.beside.as_ref().and_then(|layer| match layer.layer {
+        Second::Files(placement) => Some(placement),
+        _ => None,
+    });
     let top = match resolved.files {
         Some(files) => {
             let (params, first) = (files.params, engine.geometry(Drive(0)));
-            let machine = match has_journal_drive {
-                true => {
+            let machine = match placement {
+                Some(placement) => {
                     let second = engine.geometry(Drive(1));
-                    FileSystem::with_journal_on(second, params, first, QUEUE_DEPTH)
+                    FileSystem::with_second(second, placement, params, first, QUEUE_DEPTH)
                 }
-                false => FileSystem::new(params, first, QUEUE_DEPTH),
+                None => FileSystem::new(params, first, QUEUE_DEPTH),
             };
             let stack = Stack::new(machine, engine);
             let bytes = stack.geometry(Drive(0)).capacity_bytes;
