@@ -107,4 +107,3 @@ pub(crate) fn has_tree(opened: &Opened) -> bool {
 fn is_ext2(text: &str) -> bool {
     text == "ext2" || text.starts_with("ext2:")
 }
-

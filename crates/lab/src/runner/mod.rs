@@ -37,9 +37,7 @@ pub(crate) use knee::planned;
 use crate::{
     method::{CacheState, CellSpec, FileState},
     plan::{Plan, Step},
-    target::{
-        Access, Need, Observation, Reset, Target, TargetErrorKind, Time, Writes,
-    },
+    target::{Access, Need, Observation, Reset, Target, TargetErrorKind, Time, Writes},
     workload::{
         Area, OnError,
         tree::{TreeCell, TreeState},

@@ -12,9 +12,8 @@ use super::{
 use crate::catalog::{Catalog, DriveKind, DriveSettings, HostEntry};
 use block::{Data, Drive, Engine, Geometry, Rng, Stack, display_bytes, names::did_you_mean};
 use model::{
-    fs::Placement,
     Attached, BLOCKS_MAX, BLOCKS_MIN, Cached, MapPlace, Own, Policy, Port, SsdCache,
-    SsdCacheParams, WriteCaching, WriteMode,
+    SsdCacheParams, WriteCaching, WriteMode, fs::Placement,
 };
 
 /// Names of the layer; what they are set to unless something else is written.

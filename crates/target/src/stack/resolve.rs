@@ -538,7 +538,7 @@ fn resolve_files(
         })?),
         None => drives[0].entry.kernel,
     };
-    let mut params = FileSystemParams::of(kernel_era(kernel), kind, ram_bytes);
+    let mut params = FileSystemParams::of(Kernel::of_version(kernel), kind, ram_bytes);
     let elevators = [
         ("noop", Elevator::Noop),
         ("deadline", Elevator::Deadline),
@@ -574,14 +574,6 @@ fn resolve_files(
         below.stand_below(&mut params);
     }
     Ok(ResolvedFiles { text: layer.to_string(), params })
-}
-
-fn kernel_era(version: Option<(u32, u32, u32)>) -> Kernel {
-    match version {
-        Some(version) if version < (2, 6, 22) => Kernel::Linux2_6,
-        Some(version) if version < (2, 6, 30) => Kernel::Linux2_6_22,
-        _ => Kernel::Linux2_6_30,
-    }
 }
 
 #[cfg(test)]

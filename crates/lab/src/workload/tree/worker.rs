@@ -192,11 +192,7 @@ pub(super) fn visits(
 }
 
 /// Puts neighbouring numbers in the order in which their directories list them.
-fn list(
-    plan: &TreeWorkerPlan,
-    numbers: &mut Vec<u32>,
-    tree: &mut dyn Tree,
-) -> Result<(), IoError> {
+fn list(plan: &TreeWorkerPlan, numbers: &mut Vec<u32>, tree: &mut dyn Tree) -> Result<(), IoError> {
     let TreeCell { layout, stage, op, .. } = &plan.cell;
     let (Some(&first), Some(&last)) = (numbers.first(), numbers.last()) else { return Ok(()) };
     let own = u64::from(first)..u64::from(last) + 1;

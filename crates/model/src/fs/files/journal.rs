@@ -57,6 +57,8 @@ pub(super) struct Journal {
     interval_ns: u64,
     expire_ns: u64,
     request_bytes: u64,
+    /// What a record of XFS is rounded up to: a sector of its drive, 512 B at least.
+    sector_bytes: u64,
     /// Blocks that the running transaction changed, and what of them XFS logs.
     changed: BTreeMap<Block, u64>,
     changed_bytes: u64,
@@ -88,6 +90,7 @@ impl Journal {
             interval_ns: params.commit_interval_ns,
             expire_ns: params.dirty_expire_ns,
             request_bytes: params.request_bytes_max.into(),
+            sector_bytes: map.journal_block_bytes.max(SECTOR_BYTES),
             changed: BTreeMap::new(),
             changed_bytes: 0,
             since: None,
@@ -224,7 +227,9 @@ impl Journal {
     fn transaction_bytes(&self) -> u64 {
         let blocks = self.changed.len() as u64;
         match self.kind {
-            Kind::Xfs { .. } => (self.changed_bytes + RECORD_BYTES).next_multiple_of(SECTOR_BYTES),
+            Kind::Xfs { .. } => {
+                (self.changed_bytes + RECORD_BYTES).next_multiple_of(self.sector_bytes)
+            }
             _ => (blocks + blocks.div_ceil(DESCRIBED_BLOCKS)) * PAGE_BYTES,
         }
     }
@@ -362,6 +367,35 @@ impl FileTree {
             if self.journal.pinned.insert(block, commit.began).is_some() {
                 self.pages.release(Item::Metadata(block));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fs::{Kernel, LazyCount, Placement, files::TreeSize};
+    use block::{Data, Geometry};
+
+    /// A record of XFS was rounded to 512 B, and split a sector on disks that have 4 KiB.
+    #[test]
+    fn a_record_is_of_whole_sectors_of_its_drive() {
+        let kind = Kind::Xfs { lazy_count: LazyCount::On };
+        let params = FileSystemParams::of(Kernel::Linux2_6_30, kind, 1 << 30);
+        let drive = |block_bytes| Geometry {
+            capacity_bytes: 1 << 30,
+            block_bytes,
+            transfer_bytes_max: 1 << 20,
+            queue_depth: 32,
+            data: Data::TimingOnly,
+        };
+        let placement = Placement { metadata: true, ..Placement::default() };
+        let size = TreeSize { files: 1, directories: 1 };
+        for (blocks, expected) in [([4096, 512], 1024), ([512, 4096], 4096)] {
+            let map = Map::new(kind, placement, &blocks.map(drive), size).expect("room");
+            let mut journal = Journal::new(&params, &map);
+            journal.change(0, INODE_BYTES, PAGE_BYTES, Instant(0));
+            assert_eq!(journal.transaction_bytes(), expected, "{blocks:?}");
         }
     }
 }

@@ -54,6 +54,8 @@ pub(super) struct Map {
     pub journal_drive: Drive,
     pub journal_start: u64,
     pub journal_bytes: u64,
+    /// The sector of its drive.
+    pub journal_block_bytes: u64,
     size: TreeSize,
     first_groups: u64,
     space_maps: u64,
@@ -102,6 +104,7 @@ impl Map {
             journal_drive: FIRST,
             journal_start: 0,
             journal_bytes: journal_bytes(first),
+            journal_block_bytes: 0,
             size,
             first_groups,
             space_maps,
@@ -119,11 +122,14 @@ impl Map {
             begin[1] += map.journal_bytes;
         } else if placement.journal {
             let layout = Layout::of_placement(kind, placement, first, second);
-            (map.journal_drive, map.journal_bytes) = (SECOND, layout.journal_bytes);
+            map.journal_drive = SECOND;
+            map.journal_bytes = layout.journal_bytes / PAGE_BYTES * PAGE_BYTES;
             begin[1] = if placement.small_bytes > 0 { map.journal_bytes } else { second };
         } else {
             map.journal_start = (first / 2 / PAGE_BYTES * PAGE_BYTES).max(metadata_end);
         }
+        let journal_drive = &drives[usize::from(map.journal_drive.0)];
+        map.journal_block_bytes = journal_drive.block_bytes.into();
         for (drive, free) in map.free.iter_mut().enumerate() {
             let end = [first, second][drive] / PAGE_BYTES * PAGE_BYTES;
             free.give(begin[drive], end.checked_sub(begin[drive]).ok_or(NO_SPACE)?);

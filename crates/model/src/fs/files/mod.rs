@@ -156,7 +156,8 @@ impl FileTree {
         workers_max: u32,
     ) -> Result<Self, IoError> {
         let map = Map::new(params.kind, placement, drives, size)?;
-        let depth = |drive: usize, most: u32| drives.get(drive).map_or(0, |it| it.queue_depth.min(most));
+        let depth =
+            |drive: usize, most: u32| drives.get(drive).map_or(0, |it| it.queue_depth.min(most));
         let depths = [depth(0, params.device_queue_depth), depth(1, SECOND_DEPTH)];
         let has_second = placement.metadata || placement.journal || placement.small_bytes > 0;
         assert!(!has_second || drives.len() == 2, "a place on a second drive, and no such drive");

@@ -1,14 +1,10 @@
 //! What a tree of many files asks of one drive or of two.
 
-use super::drive::{
-    Asked, COST, Drawn, Log, MIB, TwoDrives, bench_of_none, bench_placed, params,
-};
+use super::drive::{Asked, COST, Drawn, Log, MIB, TwoDrives, bench_of_none, bench_placed, params};
 use block::{Actor, Command, Engine, Instant, IoError, Request, Stack, Tag};
 use model::{
     Bank, FileSystem, FileSystemParams, Sim,
-    fs::{
-        DataMode, Durable, FileAct, FileOp, Kernel, Kind, LazyCount, Placement, TREE, TreeSize,
-    },
+    fs::{DataMode, Durable, FileAct, FileOp, Kernel, Kind, LazyCount, Placement, TREE, TreeSize},
 };
 
 const XFS: Kind = Kind::Xfs { lazy_count: LazyCount::On };
@@ -148,7 +144,11 @@ fn with_its_metadata_elsewhere_a_drive_gets_each_page_of_data_once_and_nothing_e
         let is_write = |asked: &Asked| matches!(asked, Asked::Write { .. });
         assert!(!in_place.is_empty() && in_place.iter().all(is_write), "{kind:?}: {in_place:?}");
         bench.wait(Instant(900_000_000_000), &mut Vec::new());
-        assert_eq!((taken(&first), taken(&second)), (vec![], vec![]), "{kind:?}: and then it rests");
+        assert_eq!(
+            (taken(&first), taken(&second)),
+            (vec![], vec![]),
+            "{kind:?}: and then it rests"
+        );
     }
 }
 
@@ -248,9 +248,8 @@ fn a_full_journal_is_made_free_by_writes_in_place() {
         one(&mut bench, act(FileOp::Create, 0, 0, Durable::Both));
         one(&mut bench, act(FileOp::Unlink, 0, 0, Durable::Both));
     }
-    let in_place = |asked: &&Asked| {
-        matches!(asked, Asked::Write { offset, .. } if *offset < DRIVE_BYTES / 2)
-    };
+    let in_place =
+        |asked: &&Asked| matches!(asked, Asked::Write { offset, .. } if *offset < DRIVE_BYTES / 2);
     // 32 MiB of journal and 1,000 commits of 24 KiB or more.
     let seen = first.borrow().iter().filter(in_place).count();
     assert!((1..100).contains(&seen), "{seen} writes in place");
