@@ -15,7 +15,7 @@
 //! is written twice, in the journal and later in place, here and there; and what is read again when
 //! memory has lost it.
 //!
-//! Left out: the kernel's elevator over requests of different workers, locks, extent blocks of
+//! Left out: the kernel's elevator, but for writes of neighbouring files, which are merged; locks, extent blocks of
 //! large files, the spread of directories over groups (Orlov) or allocation groups, discards, and
 //! XFS before delayed logging (2.6.39).
 
@@ -88,9 +88,11 @@ enum Owner {
 }
 
 /// A request, waiting or at its drive.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Pending {
     owner: Owner,
+    /// Files whose data it writes as well: the block layer merges neighbours that wait.
+    merged: Vec<u32>,
     ask: Ask,
     drive: Drive,
     generation: u32,
@@ -329,10 +331,33 @@ impl FileTree {
         self.writing_bytes += it.bytes;
         for ask in pieces(&it.places, 0, u64::MAX, self.params.request_bytes_max.into()) {
             let Ask::Read { offset, bytes } = ask else { unreachable!("pieces are reads") };
-            self.ask(drive, Ask::Write { offset, bytes }, Owner::Data(file), urgency);
+            if !self.merges(drive, (offset, bytes), file, urgency) {
+                self.ask(drive, Ask::Write { offset, bytes }, Owner::Data(file), urgency);
+            }
             self.files[file as usize].writing += 1;
             self.writing += 1;
         }
+    }
+
+    /// Whether the last that waits is a write of data that ends where this one begins: then it
+    /// becomes a part of that.
+    fn merges(&mut self, drive: Drive, at: (u64, u64), file: u32, urgency: Urgency) -> bool {
+        let lane = &self.lanes[usize::from(drive.0)];
+        let last = match urgency {
+            Urgency::Now => lane.urgent.back(),
+            Urgency::Background => lane.background.back(),
+        };
+        let Some(last) = last.and_then(|number| self.pending.get_mut(number)) else { return false };
+        let (Ask::Write { offset, bytes }, Owner::Data(_)) = (&mut last.ask, last.owner) else {
+            return false;
+        };
+        let most = u64::from(self.params.request_bytes_max);
+        if *offset + *bytes != at.0 || *bytes + at.1 > most {
+            return false;
+        }
+        *bytes += at.1;
+        last.merged.push(file);
+        true
     }
 
     /// Gives a file its place, on the second drive if it is small and there is room.
@@ -382,7 +407,7 @@ impl FileTree {
         let number = self.number;
         self.number += 1;
         let generation = self.generation;
-        self.pending.insert(number, Pending { owner, ask, drive, generation });
+        self.pending.insert(number, Pending { owner, merged: Vec::new(), ask, drive, generation });
         let lane = &mut self.lanes[usize::from(drive.0)];
         match urgency {
             Urgency::Now => lane.urgent.push_back(number),
@@ -419,13 +444,8 @@ impl FileTree {
                 task.result = task.result.and(result);
             }
             Owner::Data(file) => {
-                let it = &mut self.files[file as usize];
-                it.writing -= 1;
-                self.writing -= 1;
-                it.failed = it.failed.or(result.err());
-                if it.writing == 0 {
-                    self.writing_bytes -= it.bytes;
-                    self.pages.release(Item::File(file));
+                for file in pending.merged.into_iter().chain([file]) {
+                    self.written(file, result);
                 }
             }
             Owner::Commit => self.journal.end_commit_step(result),
@@ -434,6 +454,18 @@ impl FileTree {
                     self.pages.release(Item::Metadata(block));
                 }
             }
+        }
+    }
+
+    /// A write of a file's data has ended.
+    fn written(&mut self, file: u32, result: Result<(), IoError>) {
+        let it = &mut self.files[file as usize];
+        it.writing -= 1;
+        self.writing -= 1;
+        it.failed = it.failed.or(result.err());
+        if it.writing == 0 {
+            self.writing_bytes -= it.bytes;
+            self.pages.release(Item::File(file));
         }
     }
 
