@@ -469,13 +469,16 @@ impl FileTree {
         };
         let (has, aborted) = (self.journal.has_committed(wanted), self.journal.aborted);
         let task = self.tasks[worker].as_mut().expect("a worker at it");
+        if aborted.is_err() {
+            task.result = task.result.and(aborted);
+            return true;
+        }
         if task.transaction.is_none() && has {
             let is_needed = self.has_barriers() && !(is_xfs && whose == Whose::Directory);
             return !is_needed || self.has_flushed(worker, drive);
         }
         let wanted = *task.transaction.get_or_insert(wanted);
-        if self.journal.has_committed(wanted) || aborted.is_err() {
-            task.result = task.result.and(aborted);
+        if self.journal.has_committed(wanted) {
             task.transaction = None;
             return true;
         }
