@@ -1,6 +1,8 @@
 //! What a tree of many files asks of one drive or of two.
 
-use super::drive::{Asked, COST, Drawn, Log, MIB, TwoDrives, bench_of_none, bench_placed, params};
+use super::drive::{
+    Asked, COST, Drawn, Log, MIB, TwoDrives, bench, bench_of_none, bench_placed, params,
+};
 use block::{Actor, Command, Engine, Instant, IoError, Request, Stack, Tag};
 use model::{
     Bank, FileSystem, FileSystemParams, Sim,
@@ -27,7 +29,10 @@ fn act(op: FileOp, file: u32, bytes: u64, durable: Durable) -> FileAct {
 }
 
 /// Acts by one worker each, all begun at once; when the last has ended.
-fn at_once(bench: &mut Bench, acts: &[FileAct]) -> Result<Instant, IoError> {
+fn at_once<E: Engine>(
+    bench: &mut Stack<FileSystem, E>,
+    acts: &[FileAct],
+) -> Result<Instant, IoError> {
     for (worker, act) in acts.iter().enumerate() {
         let actor = Actor(worker as u16);
         bench.machine.set_act(actor, *act);
@@ -224,6 +229,27 @@ fn syncs_of_several_workers_share_commits_and_repeat_to_the_nanosecond() {
         assert_eq!(seen[0], seen[1], "{kind:?}");
         let flushes = seen[0].1[1].iter().filter(|asked| **asked == Asked::Flush).count();
         assert!(flushes < 2 * acts.len(), "{kind:?}: {flushes} flushes");
+    }
+}
+
+/// A journal that could not be written takes no promise back: a later sync found its transaction
+/// among the committed ones and said that all was well.
+#[test]
+fn after_a_commit_that_failed_no_sync_succeeds() {
+    for kind in KINDS {
+        let (mut bench, _) = bench(today(kind), DRIVE_BYTES, COST);
+        bench.machine.plant(SIZE).expect("room");
+        bench.engine.machine.bad_below = u64::MAX;
+        let create = |file| act(FileOp::Create, file, 4096, Durable::Both);
+        assert_eq!(at_once(&mut bench, &[create(0)]), Err(IoError::Medium), "{kind:?}: its data");
+        let rename = act(FileOp::Rename, 0, 0, Durable::Directory);
+        assert_eq!(at_once(&mut bench, &[rename]), Err(IoError::Medium), "{kind:?}: a commit");
+        bench.engine.machine.bad_below = 0;
+        for act in [create(1), rename, act(FileOp::SyncAll, 0, 0, Durable::Nothing)] {
+            assert_eq!(at_once(&mut bench, &[act]), Err(IoError::Medium), "{kind:?}: {act:?}");
+        }
+        bench.machine.plant(SIZE).expect("room");
+        assert!(at_once(&mut bench, &[create(0)]).is_ok(), "{kind:?}: a new tree has a new one");
     }
 }
 
