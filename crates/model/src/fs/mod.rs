@@ -18,8 +18,8 @@
 //! a drive streaming whatever the size of the reads; and how many writes and flushes a synchronous
 //! write costs.
 //!
-//! Beside the file stands a tree of many (files/), asked for as [`TREE`]. A directory of empty files
-//! for a study ([`Tree`]) is no part of that machine.
+//! Beside the file stands a tree of many (files/), asked for as [`TREE`]. A directory of empty
+//! files for a study ([`Tree`]) is no part of that machine.
 //!
 //! Left out, because nothing of the studies turns on it: merging of
 //! neighbours that reach the queue one by one, quotas of dirty memory per device, writing from
@@ -75,8 +75,8 @@ const TICK_NS: u64 = 4_000_000;
 /// of it by the same actor is the act.
 pub const TREE: Drive = Drive(1);
 
-/// One file on a file system, through a kernel, and a tree of many. Budget: 200 ns a buffered call that the cache
-/// answers, 700 ns one that goes to the drive.
+/// One file on a file system, through a kernel, and a tree of many. Budget: 200 ns a buffered call
+/// that the cache answers, 700 ns one that goes to the drive.
 #[derive(Debug)]
 pub struct FileSystem {
     params: FileSystemParams,
@@ -152,7 +152,7 @@ impl FileSystem {
         Self::laid_out(params, layout, vec![below], Placement::default(), queue_depth)
     }
 
-    /// The same with a second drive below, which it has to itself: what lies there is `placement`'s.
+    /// The same with a second drive below, which it has to itself; `placement` says what lies there.
     /// With the journal there the file has all of the first one.
     ///
     /// # Panics

@@ -184,6 +184,14 @@ impl ResolvedBeside<'_> {
         }
     }
 
+    /// What of a file system lies there, if the drive is one's second.
+    pub fn placement(&self) -> Option<Placement> {
+        match self.layer {
+            Beside::Files(placement) => Some(placement),
+            _ => None,
+        }
+    }
+
     /// The flash drive behind its own port: a machine, and how it is attached.
     pub fn machine(&self) -> Result<(Box<dyn Cached>, Attached), BadStack> {
         let machine = self.drive.entry.build(&self.drive.settings, QUEUE_DEPTH)?;

@@ -6,7 +6,7 @@
 
 use super::{
     bench::{Bench, Power},
-    cached::{Beside as Second, beside, is_write_through},
+    cached::{beside, is_write_through},
     drives::Drives,
     elevator::ResolvedElevator,
     managed::{Found, Managed, with_flash},
@@ -278,10 +278,7 @@ pub fn open_for(
         }
         None => Below::Plain(engine),
     };
-    let placement = resolved.beside.as_ref().and_then(|layer| match layer.layer {
-        Second::Files(placement) => Some(placement),
-        _ => None,
-    });
+    let placement = resolved.beside.as_ref().and_then(|layer| layer.placement());
     let top = match resolved.files {
         Some(files) => {
             let (params, first) = (files.params, engine.geometry(Drive(0)));

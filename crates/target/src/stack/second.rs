@@ -1,6 +1,6 @@
 //! What a file system puts on a second drive, beside the one that it lies on: its journal
-//! (`/ext4:journal-on=NAME`, `/xfs:log-on=NAME`), its metadata (`metadata-on=NAME`), its small files
-//! (`small-files-on=NAME`).
+//! (`/ext4:journal-on=NAME`, `/xfs:log-on=NAME`), its metadata (`metadata-on=NAME`), its small
+//! files (`small-files-on=NAME`).
 
 use super::{
     cached::{Beside, ResolvedBeside, second_drive},

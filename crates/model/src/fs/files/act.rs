@@ -1,7 +1,7 @@
 //! One act of a worker: the steps it consists of, and how each is taken.
 //!
-//! A step is taken again and again until it is through: it looks whether what it waits for is there,
-//! and asks for it once. So nothing needs to know who waits for what.
+//! A step is taken again and again until it is through: it looks whether what it waits for is
+//! there, and asks for it once. So nothing needs to know who waits for what.
 
 use super::{
     Ask, FileTree, Owner, Urgency,

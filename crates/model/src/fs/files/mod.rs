@@ -15,9 +15,9 @@
 //! is written twice, in the journal and later in place, here and there; and what is read again when
 //! memory has lost it.
 //!
-//! Left out: the kernel's elevator, but for writes of neighbouring files, which are merged; locks, extent blocks of
-//! large files, the spread of directories over groups (Orlov) or allocation groups, discards, and
-//! XFS before delayed logging (2.6.39).
+//! Left out: the kernel's elevator, but for writes of neighbouring files, which are merged; locks;
+//! extent blocks of large files; the spread of directories over groups (Orlov) or allocation
+//! groups; discards; and XFS before delayed logging (2.6.39).
 
 mod act;
 mod journal;

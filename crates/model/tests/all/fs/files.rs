@@ -76,10 +76,10 @@ fn words(log: &Log) -> String {
     taken(log).into_iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// A durable create of 4 KiB: its data, then a commit; every command of both drives, and where
-/// they lie. ext4 and ext3 write five blocks of metadata (the name's; one that has the inodes of file
-/// and directory; the maps of inodes and of blocks; their descriptor) behind the journal's own
-/// descriptor. Eight changes of XFS take 200 B an inode and 176 B a piece: 1,656, and 568 of heads.
+/// A durable create of 4 KiB: its data, then a commit; every command of both drives. ext4 and ext3
+/// write five blocks of metadata (the name's; one that has the inodes of file and directory; the
+/// maps of inodes and of blocks; their descriptor) behind the journal's own descriptor. Changes of
+/// XFS take 200 B an inode and 176 B a piece: 1,656 in all, and 568 of heads.
 #[test]
 fn a_durable_create_asks_of_each_drive_what_lies_there() {
     let file = act(FileOp::Create, 0, 4096, Durable::File);
@@ -189,7 +189,7 @@ fn what_memory_has_lost_is_read_from_its_own_drive() {
         assert_eq!([&first, &second].map(words), ["", ""], "{kind:?}: memory has it");
         bench.machine.drop_cache();
         one(&mut bench, act(FileOp::Stat, 7, 0, Durable::Nothing));
-        // XFS: a cluster of inodes, the hash of the name, the name; ext4: a block of inodes, the name.
+        // A cluster of inodes, the name's hash, the name; of ext4 a block of inodes and the name.
         let cold = if kind == XFS { "r16 r4 r4" } else { "r4 r4" };
         assert_eq!([&first, &second].map(words), ["", cold], "{kind:?}: a cold stat");
         one(&mut bench, read);
