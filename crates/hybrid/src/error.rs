@@ -18,7 +18,7 @@ pub enum HybridError {
     /// The workload is a method with a cell on files.
     #[error(
         "the method {method} works on files, in its cell {cell}: name a method on blocks, such as \
-         oltp"
+         oltp, or let `drivelab run` measure it on each STACK"
     )]
     OnFiles {
         /// Its name.

@@ -4,7 +4,7 @@
 use crate::workload::{
     Recorder, Stream, Worker, WorkerPlan, drain, drive,
     replay::{Replayer, ReplayerPlan, drain_replay, replay},
-    tree::{Tree, TreeLayout},
+    tree::{SharedTree, Tree, TreeLayout},
 };
 use block::{Command, Completion, Drive, Engine, Instant, IoError, Request, Tag};
 use record::{CacheDrop, Completions, Condition, FastCacheKind, ManagedFlash, TargetInfo};
@@ -30,11 +30,11 @@ pub trait Target {
     /// When the target cannot be opened as the streams ask.
     fn open(&mut self, streams: &[Stream]) -> Result<WorkerEngines, TargetError>;
 
-    /// One view a worker of the target's file tree.
+    /// One view a worker of the target's file tree, or one for all on a virtual clock.
     ///
     /// # Errors
     /// When there is none.
-    fn open_tree(&mut self, threads: u16) -> Result<Vec<OpenTree>, TargetError> {
+    fn open_tree(&mut self, threads: u16) -> Result<WorkerEngines, TargetError> {
         let _ = threads;
         Err(TargetError::refused(NO_TREE))
     }
@@ -258,6 +258,8 @@ pub enum WorkerEngines {
     Threads(Vec<OpenEngine>),
     /// One a worker, on a file tree.
     Trees(Vec<OpenTree>),
+    /// One file tree for all: a virtual clock.
+    SharedTree(Box<dyn SharedTree>),
     /// One for all: a virtual clock.
     Shared(Box<dyn Drivable>),
 }
@@ -269,7 +271,8 @@ pub type OpenEngine = Box<dyn FnOnce() -> Result<Box<dyn Drivable>, TargetError>
 pub type OpenTree = Box<dyn FnOnce() -> Result<Box<dyn Tree>, TargetError> + Send>;
 
 /// Why a target without a directory cannot run a cell on a file tree.
-pub const NO_TREE: &str = "it works on a file tree, and the target has no directory: name a directory on the file system to measure";
+pub const NO_TREE: &str = "it works on a file tree, and the target has no directory: name a directory on the file system to measure, \
+                           or a model with a file system such as `model:hdd-7200-cmr/ext4`";
 
 /// Any engine, behind one dynamic call a pass instead of one an operation.
 pub trait Drivable {

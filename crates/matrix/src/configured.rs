@@ -1,7 +1,7 @@
 //! A target under the name of its configuration.
 
 use lab::{
-    target::{Need, Observation, Offer, OpenTree, Reset, Target, TargetError, WorkerEngines},
+    target::{Need, Observation, Offer, Reset, Target, TargetError, WorkerEngines},
     workload::{Stream, tree::TreeLayout},
 };
 use record::{Completions, Condition, Flag, ManagedFlash, TargetInfo, Warning};
@@ -53,7 +53,7 @@ impl Target for Configured {
         self.inner.open(streams)
     }
 
-    fn open_tree(&mut self, threads: u16) -> Result<Vec<OpenTree>, TargetError> {
+    fn open_tree(&mut self, threads: u16) -> Result<WorkerEngines, TargetError> {
         self.inner.open_tree(threads)
     }
 

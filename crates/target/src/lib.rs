@@ -19,6 +19,7 @@ mod backend;
 pub mod catalog;
 mod memory;
 mod model;
+mod model_tree;
 mod null;
 mod pace;
 mod path;

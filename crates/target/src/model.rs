@@ -5,6 +5,7 @@
 
 use crate::{
     catalog::{BadCatalog, Catalog},
+    model_tree::{ModelTree, has_tree, size_of},
     shared::{Shared, SharedEngine},
     stack::{BadStack, Flash, LayerInfo, Opened, Stack, open, standing, unmapped},
 };
@@ -13,10 +14,13 @@ use host::Roots;
 use lab::{
     method::{CacheState, CellSpec, FileState},
     target::{
-        Access, FastCache, Named, Need, Observation, Offer, Reset, Target, TargetError,
+        Access, FastCache, NO_TREE, Named, Need, Observation, Offer, Reset, Target, TargetError,
         TargetErrorKind, Time, WorkerEngines, Writes,
     },
-    workload::Stream,
+    workload::{
+        Stream,
+        tree::{TREE_FILES_MAX, TreeLayout},
+    },
 };
 use model::fs::FileSystem;
 use record::{
@@ -33,6 +37,8 @@ pub struct ModelTarget {
     opened: Shared<Opened>,
     /// The tested area of a plan whose cells read what was written.
     span_bytes: u64,
+    /// The tree that was planted last.
+    tree: Option<TreeLayout>,
 }
 
 impl ModelTarget {
@@ -52,6 +58,7 @@ impl ModelTarget {
             flash,
             opened: Rc::new(RefCell::new(named)),
             span_bytes: 0,
+            tree: None,
         })
     }
 
@@ -106,6 +113,17 @@ impl Opened {
             }
             Reset::DropCache(_) => Ok(()),
         }
+    }
+}
+
+/// How many files a tree may have, or why there is none.
+fn files_max(opened: &Opened) -> Result<u64, String> {
+    match (has_tree(opened), opened.ram_bytes.is_some()) {
+        (true, _) => Ok(2 * TREE_FILES_MAX),
+        (false, true) => Err("it works on a file tree, and that of a modelled ext2, which has no \
+                              journal, is not modelled: use /ext3, /ext4 or /xfs"
+            .to_owned()),
+        (false, false) => Err(NO_TREE.to_owned()),
     }
 }
 
@@ -166,7 +184,7 @@ impl Target for ModelTarget {
                 .to_owned()),
             drop_machine: Ok(()),
             remount: Ok(()),
-            files_max: Err(lab::target::NO_TREE.to_owned()),
+            files_max: files_max(opened),
             buffered,
             time: Time::Virtual,
             wears: false,
@@ -197,6 +215,32 @@ impl Target for ModelTarget {
         }
         self.open_file(streams);
         Ok(WorkerEngines::Shared(Box::new(SharedEngine(Rc::clone(&self.opened)))))
+    }
+
+    fn open_tree(&mut self, threads: u16) -> Result<WorkerEngines, TargetError> {
+        let held = self.opened.borrow().engine.contract().queue_depth;
+        if u32::from(threads) > held {
+            return Err(TargetError::refused(format!(
+                "{threads} workers are more than the {held} that the model holds: use fewer threads"
+            )));
+        }
+        let layout = self.tree.clone().ok_or_else(|| TargetError::refused(NO_TREE))?;
+        let tree = ModelTree::new(Rc::clone(&self.opened), layout, threads);
+        Ok(WorkerEngines::SharedTree(Box::new(tree)))
+    }
+
+    fn plant(&mut self, layout: &TreeLayout) -> Result<(), TargetError> {
+        let mut opened = self.opened.borrow_mut();
+        let files = opened.engine.file_system().ok_or_else(|| TargetError::refused(NO_TREE))?;
+        files.plant(size_of(layout)).map_err(|_| {
+            TargetError::refused(format!(
+                "the metadata of {} files has no room on its modelled drive: lower --set files=, \
+                 or name a larger drive",
+                layout.files
+            ))
+        })?;
+        self.tree = Some(layout.clone());
+        Ok(())
     }
 
     fn reset(&mut self, reset: Reset) -> Result<(), TargetError> {

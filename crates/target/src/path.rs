@@ -322,7 +322,7 @@ impl Target for PathTarget {
         Ok(WorkerEngines::Threads(openers))
     }
 
-    fn open_tree(&mut self, threads: u16) -> Result<Vec<OpenTree>, TargetError> {
+    fn open_tree(&mut self, threads: u16) -> Result<WorkerEngines, TargetError> {
         let tree = self.tree.as_ref().ok_or_else(|| TargetError::refused(NO_TREE))?;
         let opener = |_| -> OpenTree {
             let (root, pace, seed) = (tree.root().clone(), self.pace, self.seed);
@@ -333,7 +333,7 @@ impl Target for PathTarget {
                 Ok(Box::new(tree) as Box<dyn Tree>)
             })
         };
-        Ok((0..threads).map(opener).collect())
+        Ok(WorkerEngines::Trees((0..threads).map(opener).collect()))
     }
 
     fn plant(&mut self, layout: &TreeLayout) -> Result<(), TargetError> {

@@ -110,6 +110,10 @@ fn a_layer() -> impl Strategy<Value = &'static str> {
         "/xfs:ram=2G,read-ahead=16M,kernel=2.6.18",
         "/xfs:ram=16M,log-on=nvme-tlc",
         "/ext4:ram=16M,journal-on=hdd-7200-cmr",
+        "/ext3:ram=16M,metadata-on=nvme-tlc",
+        "/ext4:ram=16M,metadata-on=nvme-tlc,small-files-on=nvme-tlc,small=16K",
+        "/xfs:ram=16M,small-files-on=sata-tlc",
+        "/xfs:ram=16M,log-on=sata-tlc,small-files-on=sata-tlc",
         "/flash",
         "/noop",
         "/deadline:fifo_batch=1,read_expire=1ms",
@@ -247,6 +251,20 @@ fn places_that_cannot_be_are_refused_with_the_cure() {
         ("/ext2:journal-on=nvme-tlc", "journal-on"),
         ("/flash/ext4:journal-on=nvme-tlc", "leave one of them out"),
         ("/cache:ssd=nvme-tlc,size=1G/xfs:log-on=nvme-tlc", "beside a drive or an array alone"),
+        ("/ext4:metadata-on=nvme-tcl", "Did you mean `nvme-tlc`"),
+        ("/ext4:meta-data-on=nvme-tlc", "Did you mean `metadata-on`"),
+        ("/ext2:metadata-on=nvme-tlc", "no setting `metadata-on`"),
+        ("/flash/ext4:metadata-on=nvme-tlc", "metadata on a second drive stands beside"),
+        ("/cache:ssd=nvme-tlc,size=1G/ext4:metadata-on=nvme-tlc", "leave one of them out"),
+        ("/tier:ssd=nvme-tlc,size=1G/xfs:metadata-on=nvme-tlc", "leave one of them out"),
+        ("/pin:ssd=nvme-tlc,range=0-1%/ext3:small-files-on=nvme-tlc", "small files on a second"),
+        ("/ext4:metadata-on=nvme-tlc,journal-on=nvme-tlc", "leave `journal-on=` out"),
+        ("/xfs:log-on=nvme-tlc,metadata-on=nvme-tlc", "leave `log-on=` out"),
+        ("/ext4:metadata-on=nvme-tlc,small-files-on=sata-tlc", "name the same drive in both"),
+        ("/ext4:small=64K", "write `small-files-on=`"),
+        ("/ext4:metadata-on=nvme-tlc,small=64K", "write `small-files-on=`"),
+        ("/ext4:small-files-on=nvme-tlc,small=many", "cannot be"),
+        ("/ext4:small-files-on=nvme-tlc,small=2G", "out of range"),
         ("/tier:ssd=nvme-tlc,siez=1G", "Did you mean `size`"),
         ("/tier:ssd=nvme-tlc,size=0", "out of range"),
         ("/tier:ssd=nvme-tlc,size=1M", "are the fewest"),
@@ -341,6 +359,32 @@ fn a_journal_on_a_second_drive_leaves_the_data_alone_on_the_first() {
         let layer = layers.iter().find(|layer| layer.kind == "journal").expect("a layer");
         assert!(layer.text.ends_with("-on=nvme-tlc"), "{}", layer.text);
     }
+}
+
+/// A sync of the one file finds its journal with the metadata, and its data on the first drive;
+/// `small-files-on=` alone moves neither.
+#[test]
+fn metadata_on_a_second_drive_take_the_journal_along() {
+    const WRITES: u64 = 200;
+    for (inside, outside) in [
+        ("hdd-7200-cmr/ext4", "hdd-7200-cmr/ext4:metadata-on=nvme-tlc"),
+        ("hdd-7200-cmr/xfs", "hdd-7200-cmr/xfs:metadata-on=nvme-tlc,small-files-on=nvme-tlc"),
+    ] {
+        let (both, second, _) = written_in_sync(outside, WRITES);
+        let journal = second.expect("a second drive");
+        assert_eq!(both - journal, WRITES * 4096, "{outside}: the first drive has the data");
+        // XFS' records are rounded to the sectors of their drive, of 4 KiB on the disk.
+        let all = written_in_sync(inside, WRITES).0;
+        assert!(all == both || (inside.ends_with("xfs") && all > both), "{outside}: {all}, {both}");
+        let layers = build(outside, 1).layers;
+        let layer = layers.iter().find(|layer| layer.kind == "metadata").expect("a layer");
+        assert!(layer.text.starts_with("metadata-on=nvme-tlc"), "{}", layer.text);
+    }
+    let small = "hdd-7200-cmr/ext4:small-files-on=nvme-tlc,small=4K";
+    let (_, second, _) = written_in_sync(small, WRITES);
+    assert_eq!(second, Some(0), "{small}: a file of blocks is not small");
+    let opened = build(small, 1);
+    assert!(opened.notes.iter().any(|note| note.contains("concerns file trees")));
 }
 
 /// Every block of 4 MiB is read some 20 times before it counts: hits are the flash drive's own

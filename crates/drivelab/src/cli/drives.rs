@@ -41,7 +41,9 @@ STACK is read from the bottom to the top: drives, then layers, parted by `/`.
                            read-ahead=128K discard=on|off barrier=on|off
                            kernel=VERSION; ext3 has data=ordered|writeback,
                            xfs has lazy-count=0|1; ext3 and ext4
-                           journal-on=NAME, xfs log-on=NAME: a second drive
+                           journal-on=NAME, xfs log-on=NAME: a second drive;
+                           all three metadata-on=NAME, or small-files-on=NAME
+                           small=64K: file trees on two drives
   /flash                   spare=28% cleaning=auto|greedy|cost-benefit|sepbit|fifo
                            segment=SIZE chunk=SIZE ring=SIZE stripe=SIZE
                            erase-unit=SIZE checksums=read|cleaning

@@ -274,6 +274,75 @@ fn a_directory_that_cannot_be_written_is_refused() {
     bench.drivelab(["run", place.text(), "--method", "churn.toml"]).done().refused(&["Read-only"]);
 }
 
+const DURABLE: &str = r#"
+name = "durable"
+title = "made, renamed, read and removed, durably"
+about = "For tests."
+order = "fixed"
+span = "64KiB"
+fill = 0
+[defaults]
+threads = 3
+[defaults.tree]
+files = 300
+file_size = "1KiB..16KiB"
+directories = 6
+names = "random"
+sync = "both"
+[[cell]]
+op = "create"
+flush = "timed"
+[[cell]]
+op = "readdir"
+[[cell]]
+op = "stat"
+pattern = "readdir"
+[[cell]]
+op = "rename"
+pattern = "random"
+[[cell]]
+op = "read_file"
+pattern = "random"
+[[cell]]
+op = "unlink"
+"#;
+
+/// A model with a file system has a tree: the same operations as in a directory, the same
+/// completions again with the same seed, and a disk with its metadata on flash is done sooner.
+#[test]
+fn a_modelled_file_system_has_a_tree_on_one_drive_or_on_two() {
+    let bench = Bench::new();
+    bench.file("durable.toml", DURABLE);
+    let run = |stack: &str| {
+        let target = format!("model:{stack}");
+        let words = ["run", &target, "--method", "durable.toml", "--passes", "1", "--seed", "7"];
+        bench.drivelab(words).done().succeeded();
+        bench.record("last")
+    };
+    let rate = |record: &Value, name: &str| {
+        let total = &cell(record, name)["total"];
+        assert_eq!(total["operations"], if name == "readdir-t3" { 6 } else { 300 }, "{name}");
+        cell(record, name)["iops"].as_f64().expect("a rate")
+    };
+    for file_system in ["ext3", "ext4", "xfs"] {
+        let one = run(&format!("hdd-7200-cmr/{file_system}"));
+        let placed = format!(
+            "hdd-7200-cmr/{file_system}:metadata-on=nvme-tlc,small-files-on=nvme-tlc,small=8K"
+        );
+        let (two, again) = (run(&placed), run(&placed));
+        let completions = |record: &Value| record["targets"][0]["completions"].clone();
+        assert!(!completions(&two).is_null(), "{two:#}");
+        assert_eq!(completions(&two), completions(&again), "{file_system}");
+        for name in ["create-t3", "rename-random-t3", "unlink-t3"] {
+            let (alone, beside) = (rate(&one, name), rate(&two, name));
+            assert!(beside > alone, "{file_system} {name}: {beside} and {alone} a second");
+        }
+        rate(&two, "readdir-t3");
+    }
+    let words = ["run", "model:hdd-7200-cmr/ext2", "--method", "durable.toml"];
+    bench.drivelab(words).done().refused(&["modelled ext2", "use /ext3, /ext4 or /xfs"]);
+}
+
 #[test]
 fn targets_without_a_directory_have_no_tree() {
     let bench = Bench::new();

@@ -37,9 +37,7 @@ pub(crate) use knee::planned;
 use crate::{
     method::{CacheState, CellSpec, FileState},
     plan::{Plan, Step},
-    target::{
-        Access, Need, Observation, Reset, Target, TargetErrorKind, Time, WorkerEngines, Writes,
-    },
+    target::{Access, Need, Observation, Reset, Target, TargetErrorKind, Time, Writes},
     workload::{
         Area, OnError,
         tree::{TreeCell, TreeState},
@@ -465,9 +463,7 @@ impl<'a> Runner<'a> {
             cpu_clock: self.target(target).cpu_clock(),
         };
         let engines = match &spec.tree {
-            Some(_) => {
-                WorkerEngines::Trees(self.target(target).open_tree(spec.streams[0].threads)?)
-            }
+            Some(_) => self.target(target).open_tree(spec.streams[0].threads)?,
             // The streams of a replay are one worker's.
             None if spec.replay.is_some() => self.target(target).open(&spec.streams[..1])?,
             None => self.target(target).open(&spec.streams)?,

@@ -8,6 +8,7 @@
 
 mod ending;
 mod replaying;
+mod shared_tree;
 mod threads;
 mod worker;
 
@@ -18,12 +19,13 @@ use crate::{
     workload::{
         Area, Budget, ErrorLog, Failure, Recorder, Share, Stream, TickPart, Worker, WorkerPlan,
         replay::{Replayed, StreamReplayed},
-        tree::{TreeBudget, TreeCell, TreeWorkerPlan},
+        tree::{SharedTree, TreeBudget, TreeCell, TreeWorkerPlan},
     },
 };
 use block::{Actor, Instant, IoError};
 use ending::finish;
 use record::{Burst, FastCachePass};
+use shared_tree::shared_tree;
 use stats::{
     Assessment, Change, Delta, Drained, Histogram, Looks, Stop, StopRule, TICK_NS, Tick, drained,
 };
@@ -207,6 +209,7 @@ impl PassOrder<'_> {
             |stream, number| Recorder::new(stream, number, TICK_NS, sink.clone(), self.cpu_clock);
         Ok(match (engines, &self.cell.tree) {
             (WorkerEngines::Shared(engine), _) => return Err(NotThreads::Shared(engine)),
+            (WorkerEngines::SharedTree(tree), _) => return Err(NotThreads::SharedTree(tree)),
             (WorkerEngines::Threads(openers), _) if self.cell.replay.is_some() => {
                 vec![self.replaying(openers, sink)?]
             }
@@ -292,6 +295,11 @@ pub(super) fn run(
             threads(order, assignments, &parts, &mut progress, watch)?
         }
         Err(NotThreads::Target(error)) => return Err(PassError::Target(error)),
+        Err(NotThreads::SharedTree(tree)) => {
+            progress.heard = None;
+            let cell = order.cell.tree.as_ref().expect("only a cell with a tree asks for one");
+            shared_tree(order, (cell, tree), sink, &parts, &mut progress, watch)?
+        }
         Err(NotThreads::Shared(engine)) => {
             // Its ticks tell: the wall knows nothing of virtual time.
             progress.heard = None;
@@ -308,6 +316,8 @@ pub(super) fn run(
 enum NotThreads {
     /// One engine drives them all.
     Shared(Box<dyn Drivable>),
+    /// They share one tree.
+    SharedTree(Box<dyn SharedTree>),
     /// They cannot work.
     Target(TargetError),
 }

@@ -11,7 +11,7 @@
 //!
 //! On a second drive the journal is all of it, and the file has the first one to itself.
 
-use super::{Barrier, FileSystemParams, Kind, LazyCount, PAGE_BYTES, sync::Cause};
+use super::{Barrier, FileSystemParams, Kind, LazyCount, PAGE_BYTES, Placement, sync::Cause};
 use block::Drive;
 
 const MIB: u64 = 1 << 20;
@@ -78,6 +78,26 @@ impl Layout {
         }
     }
 
+    /// For a device of that size and a second one with what `placement` says. A journal that is
+    /// not alone there is as large as one inside.
+    ///
+    /// # Panics
+    /// As [`with_second`](Self::with_second).
+    pub fn of_placement(
+        kind: Kind,
+        placement: Placement,
+        device_bytes: u64,
+        second_bytes: u64,
+    ) -> Self {
+        if !placement.metadata && !placement.journal {
+            return Self::new(kind, device_bytes);
+        }
+        let outside = Self::with_second(kind, device_bytes, second_bytes);
+        let is_alone = !placement.metadata && placement.small_bytes == 0;
+        let most = if is_alone { u64::MAX } else { journal_bytes(device_bytes) };
+        Self { journal_bytes: outside.journal_bytes.min(most), ..outside }
+    }
+
     /// Where the file's byte `offset` lies, and how many bytes from it on lie in one piece.
     #[inline]
     pub fn place(&self, offset: u64) -> (u64, u64) {
@@ -97,7 +117,7 @@ impl Layout {
 
 /// The default of mke2fs by size of the file system (`ext2fs_default_journal_size`); the log of
 /// mkfs.xfs is of the same order.
-fn journal_bytes(device_bytes: u64) -> u64 {
+pub(super) fn journal_bytes(device_bytes: u64) -> u64 {
     match device_bytes {
         0..0x0800_0000 => 4 * MIB,
         0x0800_0000..0x4000_0000 => 16 * MIB,

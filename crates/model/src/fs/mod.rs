@@ -18,9 +18,10 @@
 //! a drive streaming whatever the size of the reads; and how many writes and flushes a synchronous
 //! write costs.
 //!
-//! Beside it stands a directory of empty files ([`Tree`]), which is no part of that machine.
+//! Beside the file stands a tree of many (files/), asked for as [`TREE`]. A directory of empty
+//! files for a study ([`Tree`]) is no part of that machine.
 //!
-//! Left out, because nothing of the studies turns on it: other files of the same system, merging of
+//! Left out, because nothing of the studies turns on it: merging of
 //! neighbours that reach the queue one by one, quotas of dirty memory per device, writing from
 //! memory reclaim, and the processor time of a file system beyond [`FileSystemParams::call_ns`] and
 //! the copy. Block maps of ext2 and ext3 and checkpoints of the journal as well: a map block
@@ -33,6 +34,7 @@ mod bitmap;
 mod cache;
 mod call;
 mod direct;
+mod files;
 mod layout;
 mod memory;
 mod order;
@@ -45,6 +47,7 @@ mod tree;
 mod writing;
 
 pub use block::{Caching, Syncing};
+pub use files::{Durable, FileAct, FileOp, Placement, TreeSize};
 pub use memory::{Memory, Through};
 pub use params::{Barrier, DataMode, Discard, Elevator, FileSystemParams, Kernel, Kind, LazyCount};
 pub use tree::{Act, LOG_BUFFERS, Traffic, Tree};
@@ -55,6 +58,7 @@ use block::{
 };
 use cache::PageCache;
 use call::{Call, Open};
+use files::{FileTree, TREE_TAG};
 use layout::{Changes, Journal, Layout};
 use order::Order;
 use queue::RequestQueue;
@@ -67,8 +71,12 @@ const PAGE_BYTES: u64 = 4096;
 /// Times of a file move by this much, ns: a tick of a kernel at 250 Hz (`current_fs_time`).
 const TICK_NS: u64 = 4_000_000;
 
-/// One file on a file system, through a kernel. Budget: 200 ns a buffered call that the cache
-/// answers, 700 ns one that goes to the drive.
+/// The drive by which a tree of files is asked: [`FileSystem::set_act`] says for what, and a flush
+/// of it by the same actor is the act.
+pub const TREE: Drive = Drive(1);
+
+/// One file on a file system, through a kernel, and a tree of many. Budget: 200 ns a buffered call
+/// that the cache answers, 700 ns one that goes to the drive.
 #[derive(Debug)]
 pub struct FileSystem {
     params: FileSystemParams,
@@ -124,6 +132,13 @@ pub struct FileSystem {
     freed_bytes: u64,
     /// Discards of a truncation under way.
     truncations: u32,
+
+    /// What lies below, and what of a tree lies on the second drive.
+    below: Vec<Geometry>,
+    placement: Placement,
+    tree: Option<Box<FileTree>>,
+    /// What each actor does next to the tree.
+    acts: Vec<Option<FileAct>>,
 }
 
 impl FileSystem {
@@ -134,32 +149,38 @@ impl FileSystem {
     /// If the parameters do not fit together, `below` stores bytes, or it is under 16 MiB.
     pub fn new(params: FileSystemParams, below: Geometry, queue_depth: u32) -> Self {
         let layout = Layout::new(params.kind, below.capacity_bytes);
-        Self::laid_out(params, layout, below, below.block_bytes, queue_depth)
+        Self::laid_out(params, layout, vec![below], Placement::default(), queue_depth)
     }
 
-    /// The same with its journal on the second drive below, `second`, which it has to itself; the
-    /// file has all of the first one.
+    /// The same with a second drive below, which it has to itself; `placement` says what lies there.
+    /// With the journal there the file has all of the first one.
     ///
     /// # Panics
-    /// Of ext2, which has no journal; as [`FileSystem::new`].
-    pub fn with_journal_on(
+    /// Of ext2, which has no journal; of a placement that leaves the second drive empty; as
+    /// [`FileSystem::new`].
+    pub fn with_second(
         second: Geometry,
+        placement: Placement,
         params: FileSystemParams,
         below: Geometry,
         queue_depth: u32,
     ) -> Self {
         assert!(second.data == Data::TimingOnly, "a file-system layer models time, not bytes");
-        let layout = Layout::with_second(params.kind, below.capacity_bytes, second.capacity_bytes);
-        Self::laid_out(params, layout, below, second.block_bytes, queue_depth)
+        assert!(placement != Placement::default(), "a second drive for nothing");
+        let [first_bytes, second_bytes] = [&below, &second].map(|drive| drive.capacity_bytes);
+        let layout = Layout::of_placement(params.kind, placement, first_bytes, second_bytes);
+        Self::laid_out(params, layout, vec![below, second], placement, queue_depth)
     }
 
     fn laid_out(
         params: FileSystemParams,
         layout: Layout,
-        below: Geometry,
-        journal_block_bytes: u32,
+        drives: Vec<Geometry>,
+        placement: Placement,
         queue_depth: u32,
     ) -> Self {
+        let below = drives[0];
+        let journal_block_bytes = drives[usize::from(layout.journal_drive.0)].block_bytes;
         params.check();
         assert!(queue_depth > 0, "a file system that serves no request");
         assert!(below.data == Data::TimingOnly, "a file-system layer models time, not bytes");
@@ -212,6 +233,10 @@ impl FileSystem {
             device_depth,
             freed_bytes: 0,
             truncations: 0,
+            below: drives,
+            placement,
+            tree: None,
+            acts: Vec::new(),
             params,
         }
     }
@@ -226,6 +251,36 @@ impl FileSystem {
     /// [`FileSystemParams::copy_bytes_per_s`] is all.
     pub fn set_memory(&mut self, memory: Memory, through: Through) {
         self.memory = Some((memory, through));
+    }
+
+    /// Makes a tree of files, empty, in the place of any that was; in no time.
+    ///
+    /// # Errors
+    /// When there is no room for its metadata.
+    ///
+    /// # Panics
+    /// Of ext2, whose metadata has no journal; with an act under way.
+    pub fn plant(&mut self, size: TreeSize) -> Result<(), IoError> {
+        assert!(self.journal.exists(), "a tree without a journal is not modelled");
+        match &mut self.tree {
+            Some(tree) => tree.replant(&self.below, size),
+            None => {
+                let workers_max = self.geometry.queue_depth;
+                let (params, placement) = (&self.params, self.placement);
+                let tree = FileTree::new(params, placement, &self.below, size, workers_max)?;
+                self.tree = Some(Box::new(tree));
+                Ok(())
+            }
+        }
+    }
+
+    /// What `actor` does when it next flushes [`TREE`].
+    pub fn set_act(&mut self, actor: Actor, act: FileAct) {
+        let number = usize::from(actor.0);
+        if self.acts.len() <= number {
+            self.acts.resize(number + 1, None);
+        }
+        self.acts[number] = Some(act);
     }
 
     /// What it was made with.
@@ -261,12 +316,16 @@ impl FileSystem {
     /// what an unmount and a mount do: nothing is left in memory.
     pub fn drop_cache(&mut self) {
         self.cache.forget_clean();
+        if let Some(tree) = &mut self.tree {
+            tree.forget_clean();
+        }
         self.opens.iter_mut().for_each(|open| open.window.forget());
     }
 
     /// Bytes that are dirty or on their way to the drive.
     pub fn unwritten_bytes(&self) -> u64 {
-        self.cache.unwritten() * PAGE_BYTES
+        let of_tree = self.tree.as_ref().map_or(0, |tree| tree.unwritten_bytes());
+        self.cache.unwritten() * PAGE_BYTES + of_tree
     }
 
     /// Of `range` in the page cache, dirty pages included; whole pages, bytes.
@@ -317,7 +376,13 @@ impl Machine for FileSystem {
     }
 
     fn on_request(&mut self, now: Instant, request: Request, effects: &mut Effects) {
-        assert!(request.drive == Drive(0), "a file system has one drive");
+        if request.drive == TREE {
+            let act = self.acts.get_mut(usize::from(request.actor.0)).and_then(Option::take);
+            let act = act.expect("an act is set before it is asked for");
+            let tree = self.tree.as_mut().expect("a tree is planted before anything is done to it");
+            return tree.begin(now, &request, act, effects);
+        }
+        assert!(request.drive == Drive(0), "a file system has one drive, and a tree");
         self.tell_of_freed(request.actor);
         let call = self.accept(now, request);
         let slot = self.calls.insert(call);
@@ -326,12 +391,21 @@ impl Machine for FileSystem {
     }
 
     fn on_completion(&mut self, now: Instant, completion: Completion, effects: &mut Effects) {
+        if completion.tag.0 >= TREE_TAG {
+            let tree = self.tree.as_mut().expect("it asked");
+            return tree.on_completion(now, &completion, effects);
+        }
         self.end_transfer(now, completion.tag.0 as u32, completion.result);
         self.settle(now, effects);
     }
 
     fn on_wakeup(&mut self, now: Instant, effects: &mut Effects) {
         self.outbox.release(now, effects);
+        if let Some(tree) = &mut self.tree
+            && tree.next_wakeup() <= now
+        {
+            tree.on_wakeup(now, effects);
+        }
         if self.commit_due() <= now {
             self.begin_commit(now, sync::Cause::Interval);
         }
@@ -342,6 +416,7 @@ impl Machine for FileSystem {
     }
 
     fn next_wakeup(&self) -> Instant {
-        self.outbox.next().min(self.commit_due()).min(self.expiry_due())
+        let of_tree = self.tree.as_ref().map_or(Instant::NEVER, |tree| tree.next_wakeup());
+        self.outbox.next().min(self.commit_due()).min(self.expiry_due()).min(of_tree)
     }
 }

@@ -86,6 +86,17 @@ pub enum Kernel {
     Linux2_6_30,
 }
 
+impl Kernel {
+    /// The one that a version is of; today's where none is said.
+    pub fn of_version(version: Option<(u32, u32, u32)>) -> Self {
+        match version {
+            Some(version) if version < (2, 6, 22) => Self::Linux2_6,
+            Some(version) if version < (2, 6, 30) => Self::Linux2_6_22,
+            _ => Self::Linux2_6_30,
+        }
+    }
+}
+
 /// A file system with its kernel and its host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileSystemParams {

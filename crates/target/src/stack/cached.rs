@@ -14,7 +14,7 @@ use crate::catalog::{Catalog, DriveKind, DriveSettings, HostEntry};
 use block::{Data, Drive, Engine, Geometry, Rng, Stack, display_bytes, names::did_you_mean};
 use model::{
     Attached, BLOCKS_MAX, BLOCKS_MIN, Cached, MapPlace, Own, Policy, Port, SsdCache,
-    SsdCacheParams, Takes, WriteCaching, WriteMode,
+    SsdCacheParams, Takes, WriteCaching, WriteMode, fs::Placement,
 };
 
 /// Names of the layer; what they are set to unless something else is written.
@@ -82,8 +82,8 @@ pub(super) enum Beside {
     Cache(ResolvedCache),
     Pin(Range),
     Tier(TierSettings),
-    /// The file system's journal is all that lies there.
-    Journal,
+    /// What a file system places there is all that lies there.
+    Files(Placement),
 }
 
 /// A cache on flash.
@@ -251,7 +251,7 @@ impl ResolvedBeside<'_> {
     pub fn is_write_through(&self) -> bool {
         match &self.layer {
             Beside::Cache(cache) => cache.params.mode != WriteMode::Back,
-            Beside::Pin(_) | Beside::Tier(_) | Beside::Journal => {
+            Beside::Pin(_) | Beside::Tier(_) | Beside::Files(_) => {
                 self.drive.entry.write_cache(&self.drive.settings) == WriteCaching::Off
             }
         }
@@ -260,6 +260,14 @@ impl ResolvedBeside<'_> {
     /// Whether what was written to the flash drive may be in a volume's memory.
     pub fn has_volume(&self) -> bool {
         matches!(&self.layer, Beside::Cache(cache) if cache.home.is_some())
+    }
+
+    /// What of a file system lies there, if the drive is one's second.
+    pub fn placement(&self) -> Option<Placement> {
+        match self.layer {
+            Beside::Files(placement) => Some(placement),
+            _ => None,
+        }
     }
 
     /// The flash drive behind its own port: a machine, and how it is attached.
@@ -281,9 +289,9 @@ impl ResolvedBeside<'_> {
     ) -> Result<Box<dyn Engine>, BadStack> {
         let mut bytes_of = Drive(0);
         let (kind, engine): (_, Box<dyn Engine>) = match &self.layer {
-            Beside::Journal => {
+            Beside::Files(placement) => {
                 bytes_of = Drive(1);
-                ("journal", engine)
+                (placed_kind(*placement), engine)
             }
             Beside::Cache(cache) => {
                 if let Some(home) = &cache.home {
@@ -352,6 +360,15 @@ impl ResolvedBeside<'_> {
             display_bytes(disks_bytes),
             self.drive.entry.name()
         )))
+    }
+}
+
+/// What a second drive of a file system is for, in a word.
+fn placed_kind(placement: Placement) -> &'static str {
+    match placement {
+        Placement { metadata: true, .. } => "metadata",
+        Placement { journal: true, .. } => "journal",
+        Placement { .. } => "small_files",
     }
 }
 

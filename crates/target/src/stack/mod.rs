@@ -16,13 +16,13 @@ mod cached;
 mod controller;
 mod drives;
 mod elevator;
-mod journal;
 mod managed;
 mod memory;
 mod meter;
 mod open;
 mod placed;
 mod resolve;
+mod second;
 mod settings;
 mod text;
 

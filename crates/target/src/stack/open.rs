@@ -7,7 +7,7 @@
 use super::{
     array::ResolvedArray,
     bench::{Bench, Kept, Power},
-    cached::{Beside as Second, beside, is_write_through},
+    cached::{beside, is_write_through},
     controller::Controller,
     drives::Drives,
     elevator::ResolvedElevator,
@@ -23,7 +23,8 @@ use crate::{
 use block::{Data, Drive, Engine, Geometry, Instant, Machine, Stack, Wrapper};
 use model::{
     Array, Bank, BatteryMemory, Beside, Cached, Elevator, FastCache, Loss, Paced, Port, Sim,
-    Witness, fs::FileSystem,
+    Witness,
+    fs::{FileSystem, Placement},
 };
 
 /// Requests that a stack takes at a time, at least.
@@ -144,8 +145,8 @@ either!(Below, Plain, Managed);
 pub struct LayerInfo {
     /// As a STACK names it, with its settings.
     pub text: String,
-    /// `drive`, `port`, `array`, `elevator`, `ssd_cache`, `pin`, `tier`, `journal`,
-    /// `managed_flash`, `file_system`.
+    /// `drive`, `port`, `array`, `elevator`, `ssd_cache`, `pin`, `tier`, `journal`, `metadata`,
+    /// `small_files`, `managed_flash`, `file_system`.
     pub kind: &'static str,
     /// Its size, of each drive where there are several, bytes; 0 where it has none of its own.
     pub bytes: u64,
@@ -315,10 +316,9 @@ pub fn open_for(
         }
         None => Below::Plain(engine),
     };
-    let journal = resolved.beside.as_ref().filter(|layer| matches!(layer.layer, Second::Journal));
-    let has_journal_drive = journal.is_some();
+    let placement = resolved.beside.as_ref().and_then(|layer| layer.placement());
     let top = match resolved.files {
-        Some(files) => with_files(engine, files, has_journal_drive, &mut layers),
+        Some(files) => with_files(engine, files, placement, &mut layers),
         None => Top::Volume(engine),
     };
     layers.reverse();
@@ -461,20 +461,20 @@ fn with_array(
     Ok(engine)
 }
 
-/// A file system, whose journal lies on drive 1 if there is one for it.
+/// A file system, and what of it lies on drive 1, if there is one for it.
 fn with_files(
     engine: Below,
     files: ResolvedFiles,
-    has_journal_drive: bool,
+    placement: Option<Placement>,
     layers: &mut Vec<LayerInfo>,
 ) -> Top {
     let (params, first) = (files.params, engine.geometry(Drive(0)));
-    let machine = match has_journal_drive {
-        true => {
+    let machine = match placement {
+        Some(placement) => {
             let second = engine.geometry(Drive(1));
-            FileSystem::with_journal_on(second, params, first, QUEUE_DEPTH)
+            FileSystem::with_second(second, placement, params, first, QUEUE_DEPTH)
         }
-        false => FileSystem::new(params, first, QUEUE_DEPTH),
+        None => FileSystem::new(params, first, QUEUE_DEPTH),
     };
     let stack = Stack::new(machine, engine);
     let bytes = stack.geometry(Drive(0)).capacity_bytes;

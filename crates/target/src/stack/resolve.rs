@@ -5,10 +5,10 @@ use super::{
     array::{ResolvedArray, resolve_array},
     cached::{CACHES, Preset, ResolvedBeside, is_write_through, resolve_cache},
     elevator::{Choice, ELEVATORS, ResolvedElevator, resolve_elevator},
-    journal::{self, with_journal},
     managed::{ResolvedFlash, resolve_flash},
     open::QUEUE_DEPTH,
     placed::{resolve_pin, resolve_tier},
+    second::{note_on_small_files, second_keys, with_second},
     settings::Settings,
     text::{BadStack, Member, Part, Stack},
 };
@@ -114,7 +114,8 @@ pub(super) fn resolve<'c>(
             Family::Pin => beside = Some(resolve_pin(layer, catalog, seed)?),
             Family::Tier => beside = Some(resolve_tier(layer, catalog, seed)?),
             Family::Files => {
-                beside = with_journal(layer, beside, flash.is_some(), catalog, seed)?;
+                beside = with_second(layer, beside, flash.is_some(), catalog, seed)?;
+                notes.extend(note_on_small_files(layer));
                 let through = is_write_through(&drives, beside.as_ref());
                 files = Some(resolve_files(layer, &drives, elevator.as_ref(), through)?);
             }
@@ -458,14 +459,16 @@ fn resolve_files(
         })?),
         None => drives[0].entry.kernel,
     };
-    let mut params = FileSystemParams::of(kernel_era(kernel), kind, ram_bytes);
+    let mut params = FileSystemParams::of(Kernel::of_version(kernel), kind, ram_bytes);
     let elevators = [
         ("noop", Elevator::Noop),
         ("deadline", Elevator::Deadline),
         ("cfq", Elevator::Cfq),
         ("anticipatory", Elevator::Anticipatory),
     ];
-    journal::key(&layer.name).and_then(|key| settings.text(key));
+    for key in second_keys(&layer.name) {
+        settings.text(key);
+    }
     let settings_elevator = settings.text("elevator");
     params.elevator = settings.word("elevator", &elevators)?.unwrap_or(params.elevator);
     if let Some(bytes) = settings.bytes("read-ahead", 0..=1 << 30)? {

@@ -109,8 +109,10 @@ impl Target for Stepped {
         Ok(WorkerEngines::Threads(seats.into_iter().map(stepped).collect()))
     }
 
-    fn open_tree(&mut self, threads: u16) -> Result<Vec<OpenTree>, TargetError> {
-        let seats = self.step(|inner| inner.open_tree(threads))?;
+    fn open_tree(&mut self, threads: u16) -> Result<WorkerEngines, TargetError> {
+        let WorkerEngines::Trees(seats) = self.step(|inner| inner.open_tree(threads))? else {
+            panic!("a path has a thread a worker");
+        };
         let stepped = |seat: OpenTree| -> OpenTree {
             let steps = self.steps.clone();
             Box::new(move || {
@@ -119,7 +121,7 @@ impl Target for Stepped {
                 Ok(Box::new(SteppedTree { inner, steps }) as Box<dyn Tree>)
             })
         };
-        Ok(seats.into_iter().map(stepped).collect())
+        Ok(WorkerEngines::Trees(seats.into_iter().map(stepped).collect()))
     }
 
     fn plant(&mut self, layout: &TreeLayout) -> Result<(), TargetError> {

@@ -11,10 +11,12 @@
 //! whole design.
 
 mod layout;
+mod shared;
 mod stage;
 mod worker;
 
 pub use layout::{FileSize, Naming, TREE_FILES_MAX, TreeLayout};
+pub use shared::{SharedTree, SharedTreeWorker, TreeEnd};
 pub use stage::Stage;
 pub use worker::{TreeBudget, TreeWorker, TreeWorkerPlan};
 

@@ -50,7 +50,7 @@ pub struct TreeWorker {
 
 /// The strings that paths are written into.
 #[derive(Default)]
-struct Paths {
+pub(super) struct Paths {
     path: String,
     to: String,
     parent: String,
@@ -59,7 +59,8 @@ struct Paths {
 impl TreeWorker {
     /// Makes the visiting order; lists the worker's directories where the order is theirs.
     pub fn new(plan: TreeWorkerPlan, recorder: Recorder, tree: &mut dyn Tree) -> Self {
-        let (visits, failure) = match visits(&plan, tree) {
+        let listed = |numbers: &mut Vec<u32>| list(&plan, numbers, tree);
+        let (visits, failure) = match visits(&plan, listed) {
             Ok(visits) => (visits, None),
             Err(error) => (Vec::new(), Some(failure_of(TreeOp::Readdir, 0, 0, error))),
         };
@@ -141,7 +142,7 @@ impl TreeWorker {
 
 impl Paths {
     /// The operation on file (or directory) `number`.
-    fn act(&mut self, plan: &TreeWorkerPlan, number: u64) -> Act<'_> {
+    pub(super) fn act(&mut self, plan: &TreeWorkerPlan, number: u64) -> Act<'_> {
         let TreeCell { op, layout, stage, sync, .. } = &plan.cell;
         self.to.clear();
         let bytes = if *op == TreeOp::Readdir {
@@ -171,34 +172,44 @@ impl Paths {
     }
 }
 
-/// The worker's numbers in the order of their turns.
-fn visits(plan: &TreeWorkerPlan, tree: &mut dyn Tree) -> Result<Vec<u32>, IoError> {
-    let TreeCell { order, layout, stage, op, .. } = &plan.cell;
+/// The worker's numbers in the order of their turns; `listed` puts them in that of listings.
+pub(super) fn visits(
+    plan: &TreeWorkerPlan,
+    listed: impl FnOnce(&mut Vec<u32>) -> Result<(), IoError>,
+) -> Result<Vec<u32>, IoError> {
+    let TreeCell { order, op, .. } = &plan.cell;
     let end = |worker: u64| {
         (u128::from(plan.cell.operations()) * u128::from(worker) / u128::from(plan.share.of)) as u64
     };
     let own = end(plan.share.worker)..end(plan.share.worker + 1);
-    let mut visits: Vec<u32> = own.clone().map(|number| number as u32).collect();
+    let mut visits: Vec<u32> = own.map(|number| number as u32).collect();
     match order {
         TreeOrder::Random => Rng::new(plan.seed, plan.share.worker).shuffle(&mut visits),
-        TreeOrder::Readdir if *op != TreeOp::Readdir && !own.is_empty() => {
-            visits.clear();
-            let (kind, _) = stage.kinds(*op);
-            let mut path = String::new();
-            for leaf in layout.leaf_of(own.start)..=layout.leaf_of(own.end - 1) {
-                layout.directory(leaf, &mut path);
-                tree.list(&path, &mut |name| {
-                    let number = layout.number_in(name, kind).filter(|number| own.contains(number));
-                    visits.extend(number.map(|number| number as u32));
-                })?;
-            }
-        }
+        TreeOrder::Readdir if *op != TreeOp::Readdir && !visits.is_empty() => listed(&mut visits)?,
         TreeOrder::Creation | TreeOrder::Readdir => {}
     }
     Ok(visits)
 }
 
-fn failure_of(op: TreeOp, number: u64, bytes: u64, error: IoError) -> Failure {
+/// Puts neighbouring numbers in the order in which their directories list them.
+fn list(plan: &TreeWorkerPlan, numbers: &mut Vec<u32>, tree: &mut dyn Tree) -> Result<(), IoError> {
+    let TreeCell { layout, stage, op, .. } = &plan.cell;
+    let (Some(&first), Some(&last)) = (numbers.first(), numbers.last()) else { return Ok(()) };
+    let own = u64::from(first)..u64::from(last) + 1;
+    numbers.clear();
+    let (kind, _) = stage.kinds(*op);
+    let mut path = String::new();
+    for leaf in layout.leaf_of(own.start)..=layout.leaf_of(own.end - 1) {
+        layout.directory(leaf, &mut path);
+        tree.list(&path, &mut |name| {
+            let number = layout.number_in(name, kind).filter(|number| own.contains(number));
+            numbers.extend(number.map(|number| number as u32));
+        })?;
+    }
+    Ok(())
+}
+
+pub(super) fn failure_of(op: TreeOp, number: u64, bytes: u64, error: IoError) -> Failure {
     let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
     Failure { operation: op.name(), offset: number, bytes, error }
 }

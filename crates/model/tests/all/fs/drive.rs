@@ -6,7 +6,7 @@ use block::{
 };
 use model::{
     Bank, Cost, FileSystem, FileSystemParams, Outbox, Sim,
-    fs::{Caching, Kernel, Kind, Syncing},
+    fs::{Caching, Kernel, Kind, Placement, Syncing},
 };
 use std::{cell::RefCell, rc::Rc};
 
@@ -89,17 +89,36 @@ pub fn params(kind: Kind, ram_bytes: u64) -> FileSystemParams {
     FileSystemParams::of(Kernel::Linux2_6, kind, ram_bytes)
 }
 
-/// A file system on two such drives, of which the second has its journal, and what each was asked.
-pub fn bench_of_two(
+/// A file system on two such drives, and what each was asked.
+pub type TwoDrives = (Stack<FileSystem, Sim<Bank<Drawn>>>, [Log; 2]);
+
+/// On two such drives, of which the second has nothing.
+pub fn bench_of_none(params: FileSystemParams, drive_bytes: u64, cost: Cost) -> TwoDrives {
+    let logs = [Log::default(), Log::default()];
+    let drives: Vec<Box<Drawn>> =
+        logs.iter().map(|log| Box::new(drawn(drive_bytes, cost, log))).collect();
+    let machine = FileSystem::new(params, drives[0].geometry, 64);
+    (Stack::new(machine, Sim::new(Bank::new(drives))), logs)
+}
+
+/// On two such drives, of which the second has its journal.
+pub fn bench_of_two(params: FileSystemParams, drive_bytes: u64, cost: Cost) -> TwoDrives {
+    let placement = Placement { journal: true, ..Placement::default() };
+    bench_placed(placement, params, drive_bytes, cost)
+}
+
+/// On two such drives, of which the second has what `placement` says.
+pub fn bench_placed(
+    placement: Placement,
     params: FileSystemParams,
     drive_bytes: u64,
     cost: Cost,
-) -> (Stack<FileSystem, Sim<Bank<Drawn>>>, [Log; 2]) {
+) -> TwoDrives {
     let logs = [Log::default(), Log::default()];
     let drive = |log| Box::new(drawn(drive_bytes, cost, log));
     let drives: Vec<Box<Drawn>> = logs.iter().map(drive).collect();
     let geometry = drives[0].geometry;
-    let machine = FileSystem::with_journal_on(geometry, params, geometry, 64);
+    let machine = FileSystem::with_second(geometry, placement, params, geometry, 64);
     (Stack::new(machine, Sim::new(Bank::new(drives))), logs)
 }
 

@@ -3,6 +3,7 @@
 mod cache;
 mod disk;
 mod drive;
+mod files;
 mod memory;
 mod order;
 mod sync;
