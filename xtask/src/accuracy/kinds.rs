@@ -191,3 +191,36 @@ fn median(values: &mut [f64]) -> f64 {
         count => (values[(count - 1) / 2] + values[count / 2]) / 2.0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_in_place_of_a_drive_has_its_capacity_and_port_and_no_number_of_it() {
+        let catalog = Catalog::built_in().expect("a catalog");
+        let drive = catalog.drive("kioxia-cm7r-3840").expect("a drive");
+        let read = |catalog: &Catalog| {
+            let instead = catalog.drive("kioxia-cm7r-3840").expect("it is still there");
+            assert_eq!(
+                (instead.capacity_bytes, &instead.port),
+                (drive.capacity_bytes, &drive.port)
+            );
+            instead.entry.parameters["suspend"].base()
+        };
+        let (all, kind_of) = in_place_of_drives(&catalog, false);
+        let (others, _) = in_place_of_drives(&catalog, true);
+        assert_eq!(kind_of["kioxia-cm7r-3840"], "nvme-plp");
+        // It has the shortest of four: without it the middle of the others is longer.
+        assert!(
+            drive.entry.parameters["suspend"].base() < read(&all) && read(&all) < read(&others)
+        );
+    }
+
+    #[test]
+    fn what_no_drive_says_has_no_median() {
+        assert!(median(&mut []).is_nan());
+        assert_eq!(median(&mut [4.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&mut [4.0, 1.0]), 2.5);
+    }
+}
