@@ -5,6 +5,7 @@
 //!   study::cases -> study::run on every stack -> errors by group, by drive, without one block size
 //! ```
 
+mod kinds;
 mod leave_out;
 mod options;
 pub mod table;
@@ -35,6 +36,9 @@ pub fn run(options: &Options) -> Result<()> {
         println!("Fitted without one depth or load, asked for that:");
         print_left(&leave_out::depths(&catalog, names)?, "depths");
         return Ok(());
+    }
+    if options.kinds {
+        return kinds::run(options);
     }
     let mut chosen = cases();
     if !options.groups.is_empty() {

@@ -7,6 +7,7 @@
 //! A unit is a drive, or what its figures share with a port. Every number that the search may move
 //! says `from = "fit"` in its file; nothing else is touched.
 
+mod kinds;
 mod unit;
 
 use crate::{accuracy::table, check::root};
@@ -32,6 +33,9 @@ pub struct Options {
     /// Prints the cells at the present numbers and searches nothing.
     #[arg(long)]
     show: bool,
+    /// Only this: writes the medians of the generic kinds into their files.
+    #[arg(long, conflicts_with_all = ["dry_run", "show", "units"])]
+    kinds: bool,
     /// These drives or hosts alone.
     #[arg(value_name = "UNIT", value_parser = unit_named)]
     units: Vec<&'static Unit>,
@@ -47,6 +51,9 @@ fn unit_named(name: &str) -> Result<&'static Unit> {
 
 /// Fits the units that are named, all without a name, and writes the catalog.
 pub fn run(options: &Options) -> Result<()> {
+    if options.kinds {
+        return kinds::write();
+    }
     let mut chosen = options.units.clone();
     if chosen.is_empty() {
         chosen = UNITS.iter().collect();
@@ -66,7 +73,7 @@ pub fn run(options: &Options) -> Result<()> {
 }
 
 /// The catalog's drives and ports as their files are now, without building anything again.
-fn as_it_lies_there() -> Result<Catalog> {
+pub fn as_it_lies_there() -> Result<Catalog> {
     let mut catalog = Catalog::built_in()?;
     let text = |file: &str| {
         let path = root().join(file);

@@ -21,6 +21,13 @@ pub struct Options {
     /// without a name.
     #[arg(long, value_name = "UNIT", num_args = 0.., value_delimiter = ',')]
     pub depths: Option<Vec<String>>,
+    /// Only this: the generic kinds in place of the drives that they are medians of, in those
+    /// drives' capacity and behind their ports; rates, mean latencies and write cliffs.
+    #[arg(long, conflicts_with = "depths")]
+    pub kinds: bool,
+    /// With --kinds: a kind without the drive that it stands for.
+    #[arg(long, requires = "kinds")]
+    pub leave_one_out: bool,
     /// Threads that share the trials.
     #[arg(long, value_name = "N", default_value_t = processors(), value_parser = 1..=64)]
     threads: i64,

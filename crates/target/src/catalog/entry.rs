@@ -1,7 +1,7 @@
 //! A drive or a port of the catalog, as its file says it.
 
 use super::{
-    read::{capacity, data_sheet, entry, kernel, price},
+    read::{capacity, data_sheet, entry, kernel, median_of, price},
     schema::{DRIVER_KEYS, DriveKind, Key, PORT_KEYS},
     section::{BadCatalog, Section, Source},
 };
@@ -20,13 +20,16 @@ pub enum Origin {
     DataSheet,
     /// Printed in a study.
     Published,
+    /// Of the drives that a generic kind names; the source says how far they lie apart.
+    Median,
     /// Typical of its kind; the source says of what.
     Assumed,
 }
 
 impl Origin {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Fit, Self::DataSheet, Self::Published, Self::Assumed];
+    pub const ALL: [Self; 5] =
+        [Self::Fit, Self::DataSheet, Self::Published, Self::Median, Self::Assumed];
 
     /// The word in files and on screen.
     pub fn name(self) -> &'static str {
@@ -34,6 +37,7 @@ impl Origin {
             Self::Fit => "fit",
             Self::DataSheet => "data sheet",
             Self::Published => "published",
+            Self::Median => "median",
             Self::Assumed => "assumed",
         }
     }
@@ -68,6 +72,8 @@ pub struct Parameter {
     pub from: Origin,
     /// Which cells, sheet, study or assumption.
     pub source: String,
+    /// Of which drives it is the median, where they are not those of the whole kind.
+    pub of: Vec<String>,
     /// How many of the model's unit one `unit` is.
     pub(super) factor: f64,
     /// Where the value stands in the file.
@@ -197,6 +203,8 @@ pub struct DriveEntry {
     pub kernel: Option<(u32, u32, u32)>,
     /// Addressable bytes.
     pub capacity_bytes: u64,
+    /// The drives of the catalog that are of this kind; none for a product.
+    pub median_of: Vec<String>,
     /// As printed.
     pub data_sheet: DataSheet,
     /// If one was printed.
@@ -236,6 +244,7 @@ impl DriveEntry {
             port: top.text("port")?.0,
             kernel: kernel(&top)?,
             capacity_bytes: capacity(&top)?,
+            median_of: median_of(&top, &entry)?,
             data_sheet: data_sheet(&top)?,
             price: price(&top)?,
             entry,

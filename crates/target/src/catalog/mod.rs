@@ -14,6 +14,7 @@
 mod build;
 mod built_in;
 mod entry;
+mod median;
 pub mod page;
 mod quota;
 mod read;
@@ -27,6 +28,7 @@ pub use entry::{
     DataSheet, DriveEntry, Entry, FITTED_MAX, HostEntry, Origin, Parameter, Price, PriceDate,
     Reality, Value,
 };
+pub use median::Spread;
 pub(crate) use read::parse_kernel;
 pub use schema::{DRIVER_KEYS, DriveKind, Holds, Key, Need, PORT_KEYS};
 pub use section::BadCatalog;
@@ -73,6 +75,7 @@ impl Catalog {
         for drive in drives {
             catalog.add(drive?)?;
         }
+        catalog.drives.iter().try_for_each(|drive| catalog.check_median_of(drive))?;
         Ok(catalog)
     }
 
@@ -106,7 +109,9 @@ impl Catalog {
         let file = path.display().to_string();
         let text = read_text(path, TEXT_BYTES_MAX)
             .map_err(|error| BadCatalog(format!("{file}: {error}")))?;
-        self.add(DriveEntry::parse(&file, &text)?)
+        let drive = DriveEntry::parse(&file, &text)?;
+        self.check_median_of(&drive)?;
+        self.add(drive)
     }
 
     /// Adds a drive.

@@ -84,6 +84,9 @@ pub fn drive(drive: &DriveEntry, catalog: &Catalog) -> String {
         let about = "whose ways a file-system layer takes on";
         text += &hanging("kernel    ", &format!("Linux {major}.{minor}.{patch}, {about}"));
     }
+    if !drive.median_of.is_empty() {
+        text += &hanging("drives    ", &drive.median_of.join(", "));
+    }
     text += &hanging("file      ", &clean(&drive.entry.file));
     if !drive.data_sheet.lines.is_empty() {
         text += &format!("\nData sheet ({})\n", clean(&drive.data_sheet.source));

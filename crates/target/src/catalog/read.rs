@@ -110,7 +110,11 @@ fn parameter(inner: &Section<'_>, key: &Key) -> Result<Parameter, BadCatalog> {
     if source.trim().is_empty() {
         return Err(inner.wrong("source", at.start, "says nothing: every number names its source"));
     }
-    Ok(Parameter { value, unit, from, source, factor, span })
+    let of = inner.names("of")?;
+    if !of.is_empty() && from != Origin::Median {
+        return Err(inner.wrong("of", span.start, "is for `from = \"median\"` alone"));
+    }
+    Ok(Parameter { value, unit, from, source, of, factor, span })
 }
 
 fn number(value: &DeValue<'_>) -> Option<f64> {
@@ -161,6 +165,23 @@ pub(super) fn capacity(top: &Section<'_>) -> Result<u64, BadCatalog> {
         return Err(inner.wrong("value", span.start, &what));
     }
     Ok(bytes)
+}
+
+/// `median_of = ["a-drive", "another"]`, of what is generic.
+pub(super) fn median_of(top: &Section<'_>, entry: &Entry) -> Result<Vec<String>, BadCatalog> {
+    let names = top.names("median_of")?;
+    let is_generic = entry.reality == Reality::Generic;
+    let median = entry.parameters.iter().find(|(_, number)| number.from == Origin::Median);
+    if let Some((name, number)) = median.filter(|_| !is_generic || names.is_empty()) {
+        let what = "is a median: a file with `generic = true` names its drives in `median_of`";
+        return Err(top.wrong(&format!("parameters.{name}"), number.span.start, what));
+    }
+    if !names.is_empty() && !is_generic {
+        let what = "is for a file with `generic = true`";
+        let at = top.ask("median_of").map_or(0, |(_, span)| span.start);
+        return Err(top.wrong("median_of", at, what));
+    }
+    Ok(names)
 }
 
 /// `kernel = "2.6.24"`.

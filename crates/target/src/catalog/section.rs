@@ -82,6 +82,23 @@ impl<'t> Section<'t> {
         }
     }
 
+    /// A list of names, each once; empty where it is not there.
+    pub fn names(&self, key: &'t str) -> Result<Vec<String>, BadCatalog> {
+        let Some((value, span)) = self.ask(key) else { return Ok(Vec::new()) };
+        let wrong = || self.wrong(key, span.start, "wants a list of names in quotes, each once");
+        let DeValue::Array(items) = value else { return Err(wrong()) };
+        let mut names: Vec<String> = Vec::new();
+        for item in items.iter() {
+            match item.get_ref() {
+                DeValue::String(name) if !names.iter().any(|known| known == name.as_ref()) => {
+                    names.push(name.to_string());
+                }
+                _ => return Err(wrong()),
+            }
+        }
+        if names.is_empty() { Err(wrong()) } else { Ok(names) }
+    }
+
     /// A table that must be there.
     pub fn section(&self, key: &'t str) -> Result<Self, BadCatalog> {
         self.section_if_there(key)?.ok_or_else(|| self.missing(key))

@@ -193,6 +193,41 @@ fn every_number_at_either_end_of_its_range_is_built_or_refused_in_a_sentence() {
     assert!(built > 300 && refused > 50, "{built} built, {refused} refused");
 }
 
+/// The number `command` of a generic drive that is the median of the drives named.
+fn kind_of(median_of: &str, of: &str) -> String {
+    let kind = format!("generic = true\nmedian_of = [{median_of}]\nport =");
+    let text = example().replace("from = \"fit\"", "from = \"assumed\"");
+    let text = text.replacen("mtron-pro-32", "attic-kind", 1).replacen("port =", &kind, 1);
+    let (before, after) = text.split_once("command = ").expect("a command");
+    let median = format!("from = \"median\"{of}");
+    format!("{before}command = {}", after.replacen("from = \"assumed\"", &median, 1))
+}
+
+#[test]
+fn a_median_needs_a_kind_whose_drives_are_of_the_catalog() {
+    let refused = |text: &str| DriveEntry::parse("x.toml", text).expect_err("refused").to_string();
+    let product = example().replacen("from = \"fit\"", "from = \"median\"", 1);
+    assert!(refused(&product).contains("names its drives in `median_of`"), "{product}");
+    let known = kind_of("\"mtron-pro-32\"", "");
+    assert!(DriveEntry::parse("x.toml", &known).is_ok(), "{known}");
+    let twice = kind_of("\"mtron-pro-32\", \"mtron-pro-32\"", "");
+    assert!(refused(&twice).contains("each once"), "{twice}");
+    let beside = known.replacen("from = \"median\"", "from = \"assumed\", of = [\"x\"]", 1);
+    assert!(refused(&beside).contains("is for `from = \"median\"` alone"), "{beside}");
+    let no_kind = known.replacen("generic = true", "", 1).replace("\"median\"", "\"assumed\"");
+    assert!(refused(&no_kind).contains("is for a file with `generic = true`"), "{no_kind}");
+    let mut catalog = built_in();
+    for odd in
+        [kind_of("\"mtron-pro-23\"", ""), kind_of("\"mtron-pro-32\"", ", of = [\"mtron-pro-23\"]")]
+    {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("kind.toml"), odd).expect("a file");
+        let left_out = catalog.add_folder(folder.path());
+        let said = left_out.first().expect("left out").to_string();
+        assert!(said.contains("no drive `mtron-pro-23`. Did you mean `mtron-pro-32`?"), "{said}");
+    }
+}
+
 #[test]
 fn a_users_drive_joins_the_catalog_and_replaces_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
