@@ -496,11 +496,3 @@ fn resolve_files(
     }
     Ok(ResolvedFiles { text: layer.to_string(), params })
 }
-
-fn kernel_era(version: Option<(u32, u32, u32)>) -> Kernel {
-    match version {
-        Some(version) if version < (2, 6, 22) => Kernel::Linux2_6,
-        Some(version) if version < (2, 6, 30) => Kernel::Linux2_6_22,
-        _ => Kernel::Linux2_6_30,
-    }
-}
