@@ -271,8 +271,8 @@ pub type OpenEngine = Box<dyn FnOnce() -> Result<Box<dyn Drivable>, TargetError>
 pub type OpenTree = Box<dyn FnOnce() -> Result<Box<dyn Tree>, TargetError> + Send>;
 
 /// Why a target without a directory cannot run a cell on a file tree.
-pub const NO_TREE: &str = "it works on a file tree, and the target has no directory: name a directory on the file system to measure, \
-                           or a model with a file system such as `model:hdd-7200-cmr/ext4`";
+pub const NO_TREE: &str = "it works on a file tree, and the target has no directory: name a \
+                           directory on the file system to measure, or a model with a file system such as `model:hdd-7200-cmr/ext4`";
 
 /// Any engine, behind one dynamic call a pass instead of one an operation.
 pub trait Drivable {

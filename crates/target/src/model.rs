@@ -234,8 +234,8 @@ impl Target for ModelTarget {
         let files = opened.engine.file_system().ok_or_else(|| TargetError::refused(NO_TREE))?;
         files.plant(size_of(layout)).map_err(|_| {
             TargetError::refused(format!(
-                "the metadata of {} files has no room on its modelled drive: lower --set files=, \
-                 or name a larger drive",
+                "the metadata of {} files has no room on its modelled drive: take fewer files, or a \
+                 larger drive",
                 layout.files
             ))
         })?;

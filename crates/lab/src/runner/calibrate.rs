@@ -7,8 +7,8 @@ use crate::{
 use block::{Actor, Instant};
 use std::sync::{atomic::AtomicBool, mpsc::channel};
 
-/// Operations of one round. Every run pays for all rounds before it begins: some 5 ms, and ten times
-/// that where a look at the clock is a system call.
+/// Operations of one round. Every run pays for all rounds before it begins: some 5 ms, and ten
+/// times that where a look at the clock is a system call.
 const OPERATIONS: u64 = 10_000;
 /// The best of so many rounds: noise only ever adds.
 const ROUNDS: u64 = 15;

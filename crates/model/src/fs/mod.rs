@@ -152,7 +152,8 @@ impl FileSystem {
         Self::laid_out(params, layout, vec![below], Placement::default(), queue_depth)
     }
 
-    /// The same with a second drive below, which it has to itself; `placement` says what lies there.
+    /// The same with a second drive below, which it has to itself; `placement` says what lies
+    /// there.
     /// With the journal there the file has all of the first one.
     ///
     /// # Panics

@@ -206,12 +206,16 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..14)
 }
 
+fn cases() -> ProptestConfig {
+    ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() }
+}
+
 fn contents() -> impl Strategy<Value = Contents> {
     prop_oneof![Just(Contents::Bytes), Just(Contents::Stamps)]
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(cases())]
 
     #[test]
     fn a_volatile_cache_can_be_cut_to_exactly_the_admissible_states(
@@ -262,7 +266,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(cases())]
 
     /// ext4's superblock of 1 KiB and btrfs' of 4 KiB came out torn between sectors of 512 B, which
     /// the drive that was meant would not have done.

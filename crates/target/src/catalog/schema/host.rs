@@ -92,13 +92,7 @@ pub const DRIVER_KEYS: &[Key] = &[
         Optional,
         "memory with a battery, which answers writes; left out: none",
     ),
-    number(
-        "cache_command",
-        Time,
-        NS,
-        Optional,
-        "what a request that memory answers takes of the controller; needed with cache",
-    ),
+    number("cache_command", Time, NS, Optional, "a request that memory answers; needed with cache"),
     number(
         "cache_rate",
         Rate,
@@ -111,14 +105,14 @@ pub const DRIVER_KEYS: &[Key] = &[
         Share,
         0..=1_000_000,
         Optional,
-        "dirty share from which rows are destaged as fast as it goes; needed with cache",
+        "dirty share beyond which rows do not wait; needed with cache",
     ),
     number(
         "cache_age",
         Time,
         NS,
         Optional,
-        "how long a row waits for more of itself below that share; needed with cache",
+        "how long a row waits for more of itself; needed with cache",
     ),
     number(
         "cache_rows",
