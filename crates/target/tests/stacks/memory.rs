@@ -3,7 +3,7 @@
 
 use super::{build, catalog};
 use block::{
-    Actor, Buf, Command, Drive, Durability, Engine, Extent, Payload, Request, Rng, Tag,
+    Actor, Buf, Command, Drive, Durability, Engine, Extent, Instant, Payload, Request, Rng, Tag,
     submit_and_wait,
 };
 use model::Flushes;
