@@ -190,11 +190,15 @@ mod tests {
             let wanted = ANSWER_NS * u64::from(slower);
             assert_eq!(due.since(asked), wanted);
             let mut done = Vec::new();
-            // A while before: nothing yet, and not earlier than asked for.
+            // A while before: nothing yet, and not earlier than asked for. On a busy machine the
+            // thread was not woken until the answer was due, and got it.
             let until = asked.after(wanted / 2 + 1);
             engine.wait(until, &mut done);
-            assert!(done.is_empty() && clock.now() >= until && engine.now() >= until, "{slower}");
-            engine.wait(Instant::NEVER, &mut done);
+            assert!(clock.now() >= until && engine.now() >= until, "{slower}");
+            assert!(done.is_empty() || clock.now() >= due, "{slower}");
+            if done.is_empty() {
+                engine.wait(Instant::NEVER, &mut done);
+            }
             assert!(done[0].finished.since(done[0].issued) >= wanted && clock.now() >= due);
             assert_eq!(engine.next_wakeup(), Instant::NEVER);
         }
