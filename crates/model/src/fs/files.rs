@@ -57,6 +57,8 @@ struct File {
     renamed: bool,
     linked: bool,
     is_dirty: bool,
+    /// Its place holds nothing of it before the first write of it has ended.
+    is_unwritten: bool,
     bytes: u64,
     /// Writes of it under way.
     writing: u32,
@@ -378,6 +380,7 @@ impl FileTree {
         let it = &mut self.files[file as usize];
         it.transaction = self.journal.running();
         (it.on_second, it.places) = (on_second, places);
+        it.is_unwritten = !matches!(self.params.kind, Kind::Ext3 { .. });
         Ok(())
     }
 
@@ -457,7 +460,8 @@ impl FileTree {
         }
     }
 
-    /// A write of a file's data has ended.
+    /// A write of a file's data has ended. Of ext4 and XFS its extents are written from now on,
+    /// which changes the inode once more: a commit that began meanwhile is not the file's.
     fn written(&mut self, file: u32, result: Result<(), IoError>) {
         let it = &mut self.files[file as usize];
         it.writing -= 1;
@@ -466,6 +470,10 @@ impl FileTree {
         if it.writing == 0 {
             self.writing_bytes -= it.bytes;
             self.pages.release(Item::File(file));
+            if it.failed.is_none() && std::mem::take(&mut it.is_unwritten) {
+                it.transaction = self.journal.running();
+                self.change(self.map.inode(self.map.file_inode(file)), journal::INODE_BYTES);
+            }
         }
     }
 

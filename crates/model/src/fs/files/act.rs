@@ -453,15 +453,19 @@ impl FileTree {
     }
 
     /// Whoever comes while a commit runs joins the next one. What is durable already costs a flush
-    /// of the drive that has it (`ext4_fsync_journal`), of XFS nothing for a directory
-    /// (`xfs_dir_fsync`).
+    /// of the drive that has it (`ext4_fsync_journal`). For a directory ext4 commits whatever
+    /// anybody changed, since Linux 6.4 (`ext4_force_commit`), and nothing where nobody did; of XFS
+    /// one that is durable costs nothing (`xfs_dir_fsync`).
     fn has_committed(&mut self, worker: usize, act: FileAct, whose: Whose) -> bool {
         let wanted = match whose {
             Whose::File => self.files[act.file as usize].transaction,
-            Whose::Directory => self.directories[act.directory as usize],
-            Whose::All => self.journal.last(),
+            Whose::Directory if self.params.kind != Kind::Ext4 => {
+                self.directories[act.directory as usize]
+            }
+            Whose::Directory | Whose::All => self.journal.last(),
         };
-        let is_xfs = matches!(self.params.kind, Kind::Xfs { .. });
+        let is_free_if_durable =
+            whose == Whose::Directory && matches!(self.params.kind, Kind::Ext4 | Kind::Xfs { .. });
         let drive = match whose {
             Whose::File if self.files[act.file as usize].on_second => SECOND,
             Whose::File | Whose::All => FIRST,
@@ -474,7 +478,7 @@ impl FileTree {
             return true;
         }
         if task.transaction.is_none() && has {
-            let is_needed = self.has_barriers() && !(is_xfs && whose == Whose::Directory);
+            let is_needed = self.has_barriers() && !is_free_if_durable;
             return !is_needed || self.has_flushed(worker, drive);
         }
         let wanted = *task.transaction.get_or_insert(wanted);
