@@ -16,7 +16,7 @@ mod hand;
 mod machine;
 mod model;
 mod paced;
-mod sample;
+pub mod sample;
 mod scratch;
 mod serve;
 

@@ -1,13 +1,14 @@
-//! Drives beside the one that a machine makes: they are reached through it, past it.
+//! Drives beside the ones that a machine makes: they are reached through it, past it.
 //!
 //! ```text
-//!   drive 0      -> the machine (a port, an array, an elevator) over drives 0 .. n below
-//!   drive 1 + k  -> drive n + k below
+//!   drives 0 .. f         -> drives 0 .. f below
+//!   drives f .. f + a     -> the machine (a port, an array, an elevator, a volume) over drives
+//!                            f .. f + b below
+//!   drive f + a + k       -> drive f + b + k below
 //! ```
 //!
 //! So an array of disks and the flash drive that caches for it share one clock. And [`Own`]: a
-//! drive with a machine of its own in front, as a port, that is one drive again; and [`Second`]:
-//! the other way round, a machine on the second drive, past which the first is reached.
+//! drive with a machine of its own in front, as a port, that is one drive again.
 
 use crate::{Cached, FastCache};
 use block::{Completion, Drive, Effects, Geometry, Instant, Machine, Request, Tag};
@@ -16,6 +17,8 @@ use block::{Completion, Drive, Effects, Geometry, Instant, Machine, Request, Tag
 #[derive(Debug)]
 pub struct Beside<M> {
     machine: M,
+    /// How many drives come before the machine's.
+    first: u16,
     /// How many drives the machine has above it, and below it.
     above: u16,
     below: u16,
@@ -23,108 +26,74 @@ pub struct Beside<M> {
     inner: Effects,
 }
 
+/// Where a drive above is.
+enum Place {
+    /// The machine's, by its own number.
+    Machine(Drive),
+    /// Passed on, by the number among such.
+    Beside(u16),
+}
+
 impl<M: Machine> Beside<M> {
     /// A machine that offers `above` drives over the first `below` of those under it; the next ones
     /// are passed on.
     pub fn new(machine: M, above: u16, below: u16, beside: Vec<Geometry>) -> Self {
-        Self { machine, above, below, beside, inner: Effects::default() }
+        Self { machine, first: 0, above, below, beside, inner: Effects::default() }
+    }
+
+    /// A machine that offers a drive over the second of two under it; `first` is passed on.
+    pub fn second(machine: M, first: Geometry) -> Self {
+        let beside = vec![first];
+        Self { machine, first: 1, above: 1, below: 1, beside, inner: Effects::default() }
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &M {
+        &self.machine
+    }
+
+    /// Which of the machine's drives it is, or which of those that are passed on.
+    fn place(&self, drive: Drive) -> Place {
+        match drive.0.checked_sub(self.first) {
+            None => Place::Beside(drive.0),
+            Some(own) if own < self.above => Place::Machine(Drive(own)),
+            Some(_) => Place::Beside(drive.0 - self.above),
+        }
     }
 
     /// What the machine asks for gets even tags, what passes by odd ones.
     fn pass(&mut self, effects: &mut Effects) {
         effects.up.append(&mut self.inner.up);
-        let below = self.inner.down.drain(..);
-        effects
-            .down
-            .extend(below.map(|request| Request { tag: Tag(request.tag.0 << 1), ..request }));
-    }
-}
-
-impl<M: Machine> Machine for Beside<M> {
-    fn geometry(&self, drive: Drive) -> Geometry {
-        match drive.0.checked_sub(self.above) {
-            None => self.machine.geometry(drive),
-            Some(beside) => self.beside[usize::from(beside)],
-        }
-    }
-
-    fn on_request(&mut self, now: Instant, request: Request, effects: &mut Effects) {
-        match request.drive.0.checked_sub(self.above) {
-            None => {
-                self.machine.on_request(now, request, &mut self.inner);
-                self.pass(effects);
-            }
-            Some(beside) => {
-                let drive = Drive(self.below + beside);
-                debug_assert!(request.tag.0 >> 63 == 0, "{request:?} has no bit left for a mark");
-                effects.down.push(Request { tag: Tag(request.tag.0 << 1 | 1), drive, ..request });
-            }
-        }
-    }
-
-    fn on_completion(&mut self, now: Instant, completion: Completion, effects: &mut Effects) {
-        let tag = Tag(completion.tag.0 >> 1);
-        let passes = completion.tag.0 & 1 == 1;
-        let completion = Completion { tag, ..completion };
-        if passes {
-            return effects.up.push(completion);
-        }
-        self.machine.on_completion(now, completion, &mut self.inner);
-        self.pass(effects);
-    }
-
-    fn on_wakeup(&mut self, now: Instant, effects: &mut Effects) {
-        self.machine.on_wakeup(now, &mut self.inner);
-        self.pass(effects);
-    }
-
-    fn next_wakeup(&self) -> Instant {
-        self.machine.next_wakeup()
-    }
-}
-
-/// The second of two drives behind a machine; the first is passed on.
-#[derive(Debug)]
-pub struct Second<M> {
-    /// What stands on the second drive.
-    pub machine: M,
-    first: Geometry,
-    inner: Effects,
-}
-
-impl<M: Machine> Second<M> {
-    /// `machine` on Drive(1) of what lies below, beside a Drive(0) with this contract.
-    pub fn new(machine: M, first: Geometry) -> Self {
-        Self { machine, first, inner: Effects::default() }
-    }
-
-    /// What the machine asks for gets even tags, what passes by odd ones.
-    fn pass(&mut self, effects: &mut Effects) {
-        effects.up.append(&mut self.inner.up);
+        let first = self.first;
         effects.down.extend(self.inner.down.drain(..).map(|request| Request {
             tag: Tag(request.tag.0 << 1),
-            drive: Drive(1),
+            drive: Drive(first + request.drive.0),
             ..request
         }));
     }
 }
 
-impl<M: Machine> Machine for Second<M> {
+impl<M: Machine> Machine for Beside<M> {
     fn geometry(&self, drive: Drive) -> Geometry {
-        match drive {
-            Drive(0) => self.first,
-            _ => self.machine.geometry(Drive(0)),
+        match self.place(drive) {
+            Place::Machine(own) => self.machine.geometry(own),
+            Place::Beside(number) => self.beside[usize::from(number)],
         }
     }
 
     fn on_request(&mut self, now: Instant, request: Request, effects: &mut Effects) {
-        if request.drive == Drive(0) {
-            debug_assert!(request.tag.0 >> 63 == 0, "{request:?} has no bit left for a mark");
-            effects.down.push(Request { tag: Tag(request.tag.0 << 1 | 1), ..request });
-            return;
+        match self.place(request.drive) {
+            Place::Machine(drive) => {
+                self.machine.on_request(now, Request { drive, ..request }, &mut self.inner);
+                self.pass(effects);
+            }
+            Place::Beside(number) => {
+                let after = if number < self.first { 0 } else { self.below };
+                let drive = Drive(number + after);
+                debug_assert!(request.tag.0 >> 63 == 0, "{request:?} has no bit left for a mark");
+                effects.down.push(Request { tag: Tag(request.tag.0 << 1 | 1), drive, ..request });
+            }
         }
-        self.machine.on_request(now, Request { drive: Drive(0), ..request }, &mut self.inner);
-        self.pass(effects);
     }
 
     fn on_completion(&mut self, now: Instant, completion: Completion, effects: &mut Effects) {

@@ -64,7 +64,7 @@ pub use bank::Bank;
 pub use battery_cache::{
     BatteryCache, BatteryCacheCounters, BatteryCacheParams, BatteryMemory, GatheredRow, Origin,
 };
-pub use beside::{Beside, Own, Second};
+pub use beside::{Beside, Own};
 pub use cache::Policy;
 pub use cost::{Cost, nanoseconds_for};
 pub use disk::{Disk, DiskParams, Shingling, WriteCaching};

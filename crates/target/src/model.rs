@@ -5,7 +5,7 @@
 
 use crate::{
     catalog::{BadCatalog, Catalog},
-    model_tree::{ModelTree, has_tree, size_of},
+    model_tree::{ModelTree, size_of},
     shared::{Shared, SharedEngine},
     stack::{BadStack, Flash, LayerInfo, Opened, Stack, open, standing, unmapped},
 };
@@ -118,7 +118,7 @@ impl Opened {
 
 /// How many files a tree may have, or why there is none.
 fn files_max(opened: &Opened) -> Result<u64, String> {
-    match (has_tree(opened), opened.ram_bytes.is_some()) {
+    match (opened.has_tree(), opened.ram_bytes.is_some()) {
         (true, _) => Ok(2 * TREE_FILES_MAX),
         (false, true) => Err("it works on a file tree, and that of a modelled ext2, which has no \
                               journal, is not modelled: use /ext3, /ext4 or /xfs"

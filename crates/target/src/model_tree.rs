@@ -98,12 +98,3 @@ pub(crate) fn size_of(layout: &TreeLayout) -> model::fs::TreeSize {
     let files = u32::try_from(layout.files).expect("a tree has at most 4 Mi files");
     model::fs::TreeSize { files, directories: layout.directories }
 }
-
-/// Whether a stack has a file system with a journal.
-pub(crate) fn has_tree(opened: &Opened) -> bool {
-    opened.layers.iter().any(|layer| layer.kind == "file_system" && !is_ext2(&layer.text))
-}
-
-fn is_ext2(text: &str) -> bool {
-    text == "ext2" || text.starts_with("ext2:")
-}

@@ -10,7 +10,7 @@
 //! the median of the other drives' own figures would miss, where two or more show the same cell.
 
 use super::Options;
-use crate::fit;
+use crate::{bench::sample::median, fit};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use study::{Case, Effort, Group, Trial, cases, relative_error, run_all};
@@ -122,10 +122,10 @@ fn print(cells: &[Cell], leave_one_out: bool) {
     let published = published(cells);
     let tell = |kind: &str, drive: &str, what: &str, of: &[&Cell]| {
         let errors = of.iter().map(|cell| relative_error(cell.modelled, cell.case.figure.value));
-        let mut sizes: Vec<f64> = errors.map(f64::abs).collect();
-        let mut ratios: Vec<f64> =
+        let sizes: Vec<f64> = errors.map(f64::abs).collect();
+        let ratios: Vec<f64> =
             of.iter().map(|cell| cell.modelled / cell.case.figure.value).collect();
-        let mut apart: Vec<f64> =
+        let apart: Vec<f64> =
             of.iter().filter_map(|cell| apart(cell, &published, leave_one_out)).collect();
         let percent = |value: f64| match value.is_nan() {
             true => "-".to_owned(),
@@ -136,11 +136,11 @@ fn print(cells: &[Cell], leave_one_out: bool) {
             "{kind:<13} {drive:<24} {what:<13} {:>5} {:>7} {:>7} {:>6.2} | {:>5} {:>7} {:>7}",
             of.len(),
             percent(mean(&sizes)),
-            percent(median(&mut sizes)),
-            median(&mut ratios),
+            percent(median(&sizes)),
+            median(&ratios),
             apart.len(),
             percent(mean(&apart)),
-            percent(median(&mut apart)),
+            percent(if apart.is_empty() { f64::NAN } else { median(&apart) }),
         );
     };
     for ((kind, drive, what), of) in &lines {
@@ -179,17 +179,9 @@ fn apart(
     let all = &published[&(cell.kind.clone(), place(&cell.case))];
     let others = all.iter().filter(|(device, _)| *device != figure.device).count();
     let counts = |device: &str| !leave_one_out || device != figure.device;
-    let mut values: Vec<f64> =
+    let values: Vec<f64> =
         all.iter().filter(|(device, _)| counts(device)).map(|(_, value)| *value).collect();
-    (others > 0).then(|| relative_error(median(&mut values), figure.value).abs())
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    match values.len() {
-        0 => f64::NAN,
-        count => (values[(count - 1) / 2] + values[count / 2]) / 2.0,
-    }
+    (others > 0).then(|| relative_error(median(&values), figure.value).abs())
 }
 
 #[cfg(test)]
@@ -215,12 +207,5 @@ mod tests {
         assert!(
             drive.entry.parameters["suspend"].base() < read(&all) && read(&all) < read(&others)
         );
-    }
-
-    #[test]
-    fn what_no_drive_says_has_no_median() {
-        assert!(median(&mut []).is_nan());
-        assert_eq!(median(&mut [4.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(&mut [4.0, 1.0]), 2.5);
     }
 }

@@ -21,13 +21,13 @@
 //! Beside the file stands a tree of many (files/), asked for as [`TREE`]. A directory of empty
 //! files for a study ([`Tree`]) is no part of that machine.
 //!
-//! Left out, because nothing of the studies turns on it: merging of
-//! neighbours that reach the queue one by one, quotas of dirty memory per device, writing from
-//! memory reclaim, and the processor time of a file system beyond [`FileSystemParams::call_ns`] and
-//! the copy. Block maps of ext2 and ext3 and checkpoints of the journal as well: a map block
-//! written in place every 4 MiB would cost a block-mapped drive one merge each, a tenth of the
-//! sequential-write rates of CMU 2008, Table III, where the Mtron drive lost under 2 %. Only time
-//! is modelled: what lies below must be [`Data::TimingOnly`].
+//! Left out, because nothing of the studies turns on it: merging of neighbours that reach the queue
+//! one by one, quotas of dirty memory per device, writing from memory reclaim, and the processor
+//! time of a file system beyond [`FileSystemParams::call_ns`] and the copy. Block maps of ext2 and
+//! ext3 and checkpoints of the journal as well: a map block written in place every 4 MiB would cost
+//! a block-mapped drive one merge each, a tenth of the sequential-write rates of CMU 2008, Table
+//! III, where the Mtron drive lost under 2 %. Only time is modelled: what lies below must be
+//! [`Data::TimingOnly`].
 
 mod ahead;
 mod bitmap;
@@ -254,6 +254,11 @@ impl FileSystem {
         self.memory = Some((memory, through));
     }
 
+    /// Whether it has a journal, without which no tree of files is modelled.
+    pub fn has_journal(&self) -> bool {
+        self.journal.exists()
+    }
+
     /// Makes a tree of files, empty, in the place of any that was; in no time.
     ///
     /// # Errors
@@ -262,7 +267,7 @@ impl FileSystem {
     /// # Panics
     /// Of ext2, whose metadata has no journal; with an act under way.
     pub fn plant(&mut self, size: TreeSize) -> Result<(), IoError> {
-        assert!(self.journal.exists(), "a tree without a journal is not modelled");
+        assert!(self.has_journal(), "a tree without a journal is not modelled");
         match &mut self.tree {
             Some(tree) => tree.replant(&self.below, size),
             None => {

@@ -3,8 +3,8 @@
 use super::{BadCatalog, DriveEntry, DriveKind, HostEntry, quota::QUOTA_COMMANDS};
 use block::Machine;
 use model::{
-    Attached, BlockMapped, BlockMappedParams, Cached, Disk, DiskParams, Fua, Gather, PortParams,
-    Quota, Shingling, WriteCaching,
+    Attached, BatteryCacheParams, BlockMapped, BlockMappedParams, Cached, Disk, DiskParams, Fua,
+    Gather, GatheredRow, PortParams, Quota, Shingling, WriteCaching,
     flash::page_mapped::{
         Cleaning, PageMapped, PageMappedParams, Pause, PowerLoss, ReadRetry, SlcCache, State,
         Suspend,
@@ -39,23 +39,6 @@ pub struct PortLimits {
     pub command_queue: Option<u32>,
     /// Rate of the drive's own link, bytes per second.
     pub link_bytes_per_s: Option<u64>,
-}
-
-/// A controller's memory with a battery, as its file has it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ControllerMemory {
-    /// Its size where a STACK names none, bytes.
-    pub bytes: u64,
-    /// What a request that it answers takes of the controller, ns.
-    pub command_ns: u64,
-    /// The same for the request's bytes, bytes per second.
-    pub bytes_per_s: u64,
-    /// Dirty share from which it is destaged as fast as it goes, thousandths.
-    pub eager_per_mille: u32,
-    /// How long a row waits for more of itself below that share, ns.
-    pub age_ns: u64,
-    /// Runs of rows destaged at a time above that share.
-    pub rows: u32,
 }
 
 fn at_most(own: u64, limit: Option<u64>) -> u64 {
@@ -485,15 +468,22 @@ impl HostEntry {
         self.entry.get("serial")
     }
 
-    /// The memory of an array driver that is a controller with a battery.
-    pub fn memory(&self) -> Option<ControllerMemory> {
-        Some(ControllerMemory {
-            bytes: self.entry.ask("cache")?,
+    /// Whether an array driver is a controller whose memory has a battery.
+    pub fn has_memory(&self) -> bool {
+        self.entry.ask("cache").is_some()
+    }
+
+    /// That memory over an array with such rows, of the size that the file says; none of any other
+    /// driver.
+    pub fn memory(&self, row: GatheredRow) -> Option<BatteryCacheParams> {
+        Some(BatteryCacheParams {
+            size_bytes: self.entry.ask("cache")?,
+            row,
             command_ns: self.entry.get("cache_command"),
             bytes_per_s: self.entry.get("cache_rate"),
             eager_per_mille: (self.entry.get("cache_eager") / 1000) as u32,
             age_ns: self.entry.get("cache_age"),
-            rows: self.entry.get("cache_rows") as u32,
+            rows_max: self.entry.get("cache_rows") as u32,
         })
     }
 }

@@ -23,7 +23,7 @@ mod section;
 mod sheet;
 mod unit;
 
-pub use build::{ControllerMemory, DriveSettings, Past, PortLimits};
+pub use build::{DriveSettings, Past, PortLimits};
 pub use entry::{
     DataSheet, DriveEntry, Entry, FITTED_MAX, HostEntry, Origin, Parameter, Price, PriceDate,
     Reality, Value,

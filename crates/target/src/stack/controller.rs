@@ -2,7 +2,7 @@
 //! while a stack stands on it, for a power cut leaves what it holds.
 
 use super::{settings::Settings, text::BadStack};
-use crate::catalog::{Catalog, ControllerMemory, HostEntry};
+use crate::catalog::{Catalog, HostEntry};
 use block::{Completion, Drive, Effects, Geometry, Instant, Machine, Request, display_bytes};
 use model::{
     ArrayParams, BatteryCache, BatteryCacheParams, BatteryMemory, FastCache, GatheredRow, Origin,
@@ -32,9 +32,10 @@ pub(super) fn resolve_memory(
     driver: &HostEntry,
     catalog: &Catalog,
 ) -> Result<Option<ResolvedMemory>, BadStack> {
-    let Some(own) = driver.memory() else {
+    let row = GatheredRow::of(array, members);
+    let Some(own) = driver.memory(row) else {
         let Some(text) = settings.text("cache") else { return Ok(None) };
-        let with = catalog.drivers().iter().filter(|other| other.memory().is_some());
+        let with = catalog.drivers().iter().filter(|other| other.has_memory());
         let with: Vec<_> = with.map(|other| format!("`driver={}`", other.name())).collect();
         let about = format!(
             "is memory that the driver `{}` has not: write {}, or leave it out",
@@ -43,7 +44,6 @@ pub(super) fn resolve_memory(
         );
         return Err(settings.wrong("cache", text, &about));
     };
-    let row = GatheredRow::of(array, members);
     if row.bytes() > ROW_BYTES_MAX {
         let chunk = display_bytes(row.chunk_bytes);
         let about = format!(
@@ -56,16 +56,8 @@ pub(super) fn resolve_memory(
     }
     let least = (ROWS_MIN * row.bytes()).max(*MEMORY_BYTES.start());
     let size_bytes = settings.bytes("cache", least..=*MEMORY_BYTES.end())?;
-    let ControllerMemory { bytes, command_ns, bytes_per_s, eager_per_mille, age_ns, rows } = own;
-    let params = BatteryCacheParams {
-        size_bytes: size_bytes.unwrap_or(bytes).max(least),
-        row,
-        command_ns,
-        bytes_per_s,
-        eager_per_mille,
-        age_ns,
-        rows_max: rows,
-    };
+    let size_bytes = size_bytes.unwrap_or(own.size_bytes).max(least);
+    let params = BatteryCacheParams { size_bytes, ..own };
     let note = format!(
         "`driver={}` is a class of controllers, not fitted and no product: {} of memory with a \
          battery answer writes and flushes",

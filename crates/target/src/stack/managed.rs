@@ -13,7 +13,7 @@ use flash::{
     BLOCK_BYTES, Checksums, Classes, Cleaning, IdleCleaning, Parity, Shape, Size, Topology, Volume,
     VolumeId, Wishes,
 };
-use model::{Level, Second};
+use model::{Beside, Level};
 use record::{Flag, ManagedFlash, Warning};
 
 /// Spare of a volume that names none, in thousandths: that of drives sold for servers, where even
@@ -196,9 +196,9 @@ pub(super) fn with_flash_beside(
 ) -> Result<Box<dyn Engine>, BadStack> {
     let (volume, _) = volume(engine.geometry(Drive(1)), layer, found, seed)?;
     let first = engine.geometry(Drive(0));
-    let mut stack = Stack::new(Second::new(volume, first), engine);
+    let mut stack = Stack::new(Beside::second(volume, first), engine);
     let opened = flush(&mut stack, Drive(1));
-    layer.check_open(&stack.machine.machine, opened)?;
+    layer.check_open(stack.machine.machine(), opened)?;
     Ok(Box::new(stack))
 }
 

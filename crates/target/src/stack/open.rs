@@ -183,6 +183,14 @@ impl Opened {
         }
     }
 
+    /// Whether a file system is on top that has a tree: one with a journal.
+    pub fn has_tree(&self) -> bool {
+        match &self.engine.engine {
+            Top::Files(stack) => stack.machine.has_journal(),
+            Top::Volume(_) => false,
+        }
+    }
+
     /// How many sectors of a served stack's drives a power cut could take now; none of a stack that
     /// is measured.
     pub fn sectors_at_risk(&self) -> u64 {

@@ -2,7 +2,7 @@
 //! ended, so that those of several are under way at a time.
 
 use super::{
-    Act, TreeBudget, TreeOp, TreeWorkerPlan,
+    Act, TreeOp, TreeWorkerPlan,
     worker::{Paths, failure_of, visits},
 };
 use crate::workload::{ErrorLog, Failure, Recorder};
@@ -72,15 +72,10 @@ impl SharedTreeWorker {
             Ok(())
         };
         let visits = visits(&plan, listed).unwrap_or_default();
-        let left = match plan.budget {
-            TreeBudget::Once => visits.len() as u64,
-            TreeBudget::Endless => u64::MAX,
-            TreeBudget::Operations(count) => count,
-        };
         Self {
             number: plan.share.worker as u16,
             errors: ErrorLog::new(plan.errors_max),
-            left: if visits.is_empty() { 0 } else { left },
+            left: plan.budget.operations(visits.len()),
             turn: 0,
             under_way: None,
             paths: Paths::default(),

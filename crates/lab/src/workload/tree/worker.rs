@@ -19,6 +19,18 @@ pub enum TreeBudget {
     Operations(u64),
 }
 
+impl TreeBudget {
+    /// Operations of a worker that goes round through so many visits.
+    pub(super) fn operations(self, visits: usize) -> u64 {
+        match self {
+            _ if visits == 0 => 0,
+            Self::Once => visits as u64,
+            Self::Endless => u64::MAX,
+            Self::Operations(count) => count,
+        }
+    }
+}
+
 /// Everything that makes one worker.
 #[derive(Clone, Debug)]
 pub struct TreeWorkerPlan {
@@ -80,14 +92,10 @@ impl TreeWorker {
 
     /// Works until its budget is spent, `stop` is raised, or an operation fails.
     pub fn drive(&mut self, tree: &mut dyn Tree, stop: &AtomicBool) {
-        if self.failure.is_some() || self.visits.is_empty() {
+        let mut left = self.plan.budget.operations(self.visits.len());
+        if self.failure.is_some() || left == 0 {
             return;
         }
-        let mut left = match self.plan.budget {
-            TreeBudget::Once => self.visits.len() as u64,
-            TreeBudget::Endless => u64::MAX,
-            TreeBudget::Operations(count) => count,
-        };
         loop {
             for turn in 0..self.visits.len() {
                 if left == 0 || stop.load(Ordering::Relaxed) {
