@@ -115,7 +115,7 @@ fn limit(bucket: &Bucket, unit: &Unit) -> Vec<String> {
             lines.push(line("refill", rate(seen.value), range(seen, unit.rate_base)));
         }
         Refill::AtLeast(least) => {
-            let about = "at least: the rest filled the bucket".to_owned();
+            let about = "at least: the credit was full".to_owned();
             lines.push(line("refill", rate(least), about));
         }
         Refill::NotSeen => {}
