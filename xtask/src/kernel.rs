@@ -4,7 +4,7 @@
 //!   serve model:DRIVE --slower N, four times --NBD--> guest: md --> drivelab run --> rates x N
 //!   run model:4xDRIVE/raidL                                                       --> rates
 //!
-//!   serve model:DISK and model:FLASH         --NBD--> guest: bcache, dm-cache    --> rates, hits
+//!   serve model:DISK and model:FLASH         --NBD--> guest: bcache, dm-... ----> rates, hits
 //!   run model:DISK/bcache:ssd=FLASH                                               --> rates
 //! ```
 //!
@@ -15,6 +15,7 @@ mod caches;
 
 use crate::guest::{self, Kernel, Setup};
 use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
@@ -26,7 +27,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-const ARRAYS: &[u8] = include_bytes!("kernel/arrays.toml");
+/// `SECONDS` stands for a cell's time in the guest.
+const ARRAYS: &str = include_str!("kernel/arrays.toml");
 const SCRIPT: &str = include_str!("kernel/arrays.sh");
 const MEMBERS: usize = 4;
 
@@ -46,6 +48,46 @@ const LEVELS: &[Level] = &[
     Level { name: "10", words: "--chunk=64 --bitmap=none", layer: "raid10:chunk=64K" },
 ];
 
+/// How an array stands while it is measured.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// All members are there.
+    Whole,
+    /// The first member is missing.
+    Degraded,
+    /// The first member is being rebuilt, at md's own pace in the drives' time.
+    Rebuild,
+}
+
+impl State {
+    /// The layer's settings, which follow the others.
+    const fn settings(self) -> &'static str {
+        match self {
+            Self::Whole => "",
+            Self::Degraded => "degraded=0",
+            Self::Rebuild => "degraded=0,rebuild=on",
+        }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Whole => "whole",
+            Self::Degraded => "degraded",
+            Self::Rebuild => "rebuild",
+        }
+    }
+}
+
+impl Level {
+    fn layer(&self, state: State) -> String {
+        match (state.settings(), self.layer.contains(':')) {
+            ("", _) => self.layer.to_owned(),
+            (settings, true) => format!("{},{settings}", self.layer),
+            (settings, false) => format!("{}:{settings}", self.layer),
+        }
+    }
+}
+
 /// What is compared.
 #[derive(clap::Args)]
 pub struct Options {
@@ -63,9 +105,16 @@ pub struct Options {
     /// These levels of md's: 0, 1, 5, 6, 10; all unless named.
     #[arg(long, value_name = "LEVEL", value_parser = ["0", "1", "5", "6", "10"])]
     level: Vec<String>,
+    /// How the array stands meanwhile.
+    #[arg(long, value_enum, default_value_t = State::Whole)]
+    state: State,
+    /// How long a cell takes in the guest, seconds; in the drives' time it is that over N.
+    #[arg(long, value_name = "SECONDS", default_value_t = 12)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=600))]
+    seconds: u32,
     /// These caches of the kernel's in place of arrays: bcache, dm-cache.
-    #[arg(long, value_name = "NAME", value_parser = ["bcache", "dm-cache"])]
-    #[arg(conflicts_with_all = ["level", "drive", "queue_depth"])]
+    #[arg(long, value_name = "NAME", value_parser = ["bcache", "dm-cache", "dm-writecache"])]
+    #[arg(conflicts_with_all = ["level", "drive", "queue_depth", "state", "seconds"])]
     cache: Vec<String>,
     /// The guest's Linux: 6.1 or 6.12.
     #[arg(long, default_value = "6.12", value_parser = Kernel::named)]
@@ -96,33 +145,44 @@ pub fn run(options: &Options) -> Result<()> {
         options.slower
     );
     let is_chosen = |level: &&Level| {
-        options.level.is_empty() || options.level.iter().any(|name| name == level.name)
+        let is_named =
+            options.level.is_empty() || options.level.iter().any(|name| name == level.name);
+        // Without redundancy there is no such state.
+        is_named && (level.name != "0" || options.state == State::Whole)
     };
+    let arrays = ARRAYS.replace("SECONDS", &options.seconds.to_string());
     for level in LEVELS.iter().filter(is_chosen) {
         let began = Instant::now();
-        let kernel =
-            in_guest(options, &setup, level).with_context(|| format!("md {}", level.name))?;
-        let stack = format!("model:{MEMBERS}x{}/{}", options.drive, level.layer);
-        let layer = modelled(&setup, &stack, ARRAYS)?;
-        let table = table(level, options.slower, &kernel, &layer)?;
+        let kernel = in_guest(options, &setup, level, &arrays)
+            .with_context(|| format!("md {}", level.name))?;
+        let layer = level.layer(options.state);
+        let stack = format!("model:{MEMBERS}x{}/{layer}", options.drive);
+        let rates = modelled(&setup, &stack, &arrays)?;
+        let table = table((level.name, &layer), options.slower, &kernel, &rates)?;
         println!("{table}{:.0} s", began.elapsed().as_secs_f64());
     }
     Ok(())
 }
 
 /// The kernel's array, in a guest with four drives that are served here.
-fn in_guest(options: &Options, setup: &Setup, level: &Level) -> Result<Rates> {
+fn in_guest(options: &Options, setup: &Setup, level: &Level, method: &str) -> Result<Rates> {
     let servers = Servers::start(setup, &[&*options.drive; MEMBERS], options.slower)?;
     let (name, words, depth) = (level.name, level.words, options.queue_depth);
-    let script = format!("LEVEL={name} DEPTH={depth} MORE='{words}'\n{SCRIPT}");
+    let (state, slower) = (options.state.word(), options.slower);
+    let script = format!(
+        "LEVEL={name} DEPTH={depth} STATE={state} SLOWER={slower} MORE='{words}'\n{SCRIPT}"
+    );
     let trial = guest::Trial {
         script: &script,
-        files: &[("guest/arrays.toml", ARRAYS)],
+        files: &[("guest/arrays.toml", method.as_bytes())],
         served: servers.drives(),
         limit: Duration::from_secs(options.limit),
     };
     let said = said_in_guest(setup, &trial)?;
-    let slower = f64::from(options.slower);
+    if let Some(how_far) = said.lines().find(|line| line.starts_with("rebuild: ")) {
+        println!("{how_far}");
+    }
+    let slower = f64::from(slower);
     let rates = rates(&said);
     ensure!(!rates.is_empty(), "the guest measured nothing:\n{said}");
     Ok(rates.into_iter().map(|(cell, rate)| (cell, rate * slower)).collect())
@@ -137,7 +197,7 @@ fn said_in_guest(setup: &Setup, trial: &guest::Trial<'_>) -> Result<String> {
 }
 
 /// The layer, in virtual time.
-fn modelled(setup: &Setup, stack: &str, text: &[u8]) -> Result<Rates> {
+fn modelled(setup: &Setup, stack: &str, text: &str) -> Result<Rates> {
     let method = setup.place().join("method.toml");
     fs::write(&method, text).context("the method")?;
     let json = setup.place().join("layer.json");
@@ -165,10 +225,14 @@ fn rates(csv: &str) -> Rates {
     csv.lines().filter_map(of).collect()
 }
 
-fn table(level: &Level, slower: u32, kernel: &Rates, layer: &Rates) -> Result<String> {
+fn table(
+    (level, stack): (&str, &str),
+    slower: u32,
+    kernel: &Rates,
+    layer: &Rates,
+) -> Result<String> {
     let mut text = format!(
-        "\n## RAID-{}\n\n| cell | md, x {slower} | `{}` | layer / md |\n|---|---|---|---|\n",
-        level.name, level.layer
+        "\n## RAID-{level}\n\n| cell | md, x {slower} | `{stack}` | layer / md |\n|---|---|---|---|\n"
     );
     let mut ratios = Vec::new();
     for (cell, md) in kernel {
@@ -256,8 +320,8 @@ mod tests {
         };
         let md = of(&[("a", 100.0), ("b", 100.0), ("c", 100.0)]);
         let layer = of(&[("a", 100.0), ("b", 110.0), ("c", 120.0)]);
-        let text = table(&LEVELS[0], 20, &md, &layer).expect("all are there");
+        let text = table(("0", "raid0"), 20, &md, &layer).expect("all are there");
         assert!(text.ends_with("Median 1.10; 1 of 3 cells beyond 15 %.\n"), "{text}");
-        assert!(table(&LEVELS[0], 20, &md, &of(&[])).is_err());
+        assert!(table(("0", "raid0"), 20, &md, &of(&[])).is_err());
     }
 }

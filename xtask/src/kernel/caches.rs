@@ -8,27 +8,52 @@ use std::{
     time::{Duration, Instant},
 };
 
-const METHOD: &[u8] = include_bytes!("caches.toml");
+/// `OP` stands for read or write.
+const METHOD: &str = include_str!("caches.toml");
 const SCRIPT: &str = include_str!("caches.sh");
 const DISK: &str = "hitachi-a7k1000-750";
 const FLASH: &str = "sata-tlc";
 
+/// A cache: its name, here, in the catalog and in the guest's script; what is asked of it; and its
+/// size. One of writes is so small that it has to write back.
+struct Cache {
+    name: &'static str,
+    op: &'static str,
+    mib: u32,
+}
+
+const CACHES: &[Cache] = &[
+    Cache { name: "bcache", op: "read", mib: 64 },
+    Cache { name: "dm-cache", op: "read", mib: 64 },
+    Cache { name: "dm-writecache", op: "write", mib: 16 },
+];
+
 /// Runs the kernel's and the layer of the same name, and prints both.
 pub(super) fn compare(options: &Options, setup: &Setup, name: &str) -> Result<()> {
     let began = Instant::now();
-    let said = in_guest(options, setup, name).with_context(|| name.to_owned())?;
-    let stack = format!("model:{DISK}/{name}:ssd={FLASH},size=64M");
-    let table = table(name, &rates(&said), &modelled(setup, &stack, METHOD)?, counted(&said))?;
+    let cache = CACHES.iter().find(|cache| cache.name == name).context("no such cache")?;
+    let said = in_guest(options, setup, cache).with_context(|| name.to_owned())?;
+    let stack = format!("model:{DISK}/{name}:ssd={FLASH},size={}M", cache.mib);
+    let layer = modelled(setup, &stack, &cache.method())?;
+    let table = table(name, &rates(&said), &layer, counted(&said))?;
     println!("{table}Linux {}, {:.0} s", setup.version(), began.elapsed().as_secs_f64());
     Ok(())
 }
 
-fn in_guest(options: &Options, setup: &Setup, name: &str) -> Result<String> {
+impl Cache {
+    fn method(&self) -> String {
+        METHOD.replace("OP", self.op)
+    }
+}
+
+fn in_guest(options: &Options, setup: &Setup, cache: &Cache) -> Result<String> {
     let servers = Servers::start(setup, &[DISK, FLASH], options.slower)?;
-    let script = format!("KIND={name} SLOWER={}\n{SCRIPT}", options.slower);
+    let Cache { name, op, mib } = cache;
+    let script = format!("KIND={name} OP={op} MIB={mib} SLOWER={}\n{SCRIPT}", options.slower);
+    let method = cache.method();
     let trial = guest::Trial {
         script: &script,
-        files: &[("guest/caches.toml", METHOD)],
+        files: &[("guest/caches.toml", method.as_bytes())],
         served: servers.drives(),
         limit: Duration::from_secs(options.limit),
     };

@@ -1,11 +1,11 @@
-# Sets 64 MiB of the flash drive M1 before 1032 MiB of the disk M0 as the cache $KIND, reads it, and
-# prints each cell's rate and what the kernel counted.
-modprobe -a dm-mod dm-cache dm-cache-smq bcache
+# Sets $MIB MiB of the flash drive M1 before 1032 MiB of the disk M0 as the cache $KIND, reads or
+# writes ($OP) it, and prints each cell's rate and what the kernel counted.
+modprobe -a dm-mod dm-cache dm-cache-smq dm-writecache bcache
 part() { # name, drive, first MiB, MiB
     dmsetup create "$1" --table "0 $(($4 * 2048)) linear $2 $(($3 * 2048))" || exit 1
 }
 part disk "$M0" 0 1032
-part flash "$M1" 0 64
+part flash "$M1" 0 "$MIB"
 case $KIND in
 dm-cache)
     part map "$M1" 64 16
@@ -16,6 +16,17 @@ dm-cache)
     dmsetup mknodes
     device=/dev/mapper/cached
     counted() { set -- $(dmsetup status cached) && echo "hits $8 misses $9"; } ;;
+dm-writecache)
+    dmsetup mknodes
+    dd if=/dev/zero of=/dev/mapper/flash bs=4096 count=1 oflag=direct status=none
+    dmsetup create cached --table "0 $((1032 * 2048)) writecache s /dev/mapper/disk \
+        /dev/mapper/flash 4096 0" || exit 1
+    dmsetup mknodes
+    device=/dev/mapper/cached
+    # Writes that found their block there, and those that took a new one or went by.
+    counted() {
+        set -- $(dmsetup status cached) && shift 10 && echo "hits $(($1 + $2)) misses $(($3 + $4))"
+    } ;;
 bcache)
     dmsetup mknodes
     type make-bcache >/dev/null || { echo "the host needs make-bcache: bcache-tools"; exit 1; }
@@ -29,7 +40,9 @@ bcache)
         echo "hits $(cat cache_hits) misses $(cat cache_misses)"
     } ;;
 esac
-drivelab run "$device" --reads-only --slower "$SLOWER" --method /guest/caches.toml --seed 1 \
+consent=--reads-only
+[ "$OP" = read ] || consent="--destroy cached"
+drivelab run "$device" $consent --slower "$SLOWER" --method /guest/caches.toml --seed 1 \
     --quiet --yes --json run.json || exit 1
 drivelab export run.json --as csv
 counted
