@@ -29,11 +29,11 @@ pub fn all(
     catalog: &Catalog,
     ssds: &[&DriveEntry],
 ) -> Vec<AllFlash> {
-    let Some(disks) = crate::way::price_of(&question.disks, question, catalog) else {
+    let Some(disks) = question.prices.of_all(&question.disks, catalog) else {
         return Vec::new();
     };
     let of = |ssd: &&DriveEntry| {
-        let each = question.price(ssd.name(), catalog).filter(|each| *each > 0.0)?;
+        let each = question.prices.of(ssd.name(), catalog).filter(|each| *each > 0.0)?;
         let count = bought(disks, each);
         let capacity_bytes = ssd.capacity_bytes * u64::from(count);
         Some(AllFlash {

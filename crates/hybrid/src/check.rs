@@ -80,7 +80,7 @@ impl<'q> Checks<'q> {
         let mut prepared = Prepared::new(RunOrder { targets, ..self.order.clone() })?;
         let calibration = self.calibration.get_or_init(|| prepared.calibrate()).clone();
         let mut record = prepared.record_as("check".to_owned(), self.by, calibration);
-        let mut watcher = Watcher { stop: self.stop, written_bytes: None };
+        let mut watcher = Watcher::new(self.stop);
         let outcome = prepared.carry_out(&mut record, &mut watcher);
         outcome.map_err(|error| match self.stop.load(Ordering::Relaxed) {
             true => HybridError::Stopped,
@@ -98,16 +98,26 @@ fn found(record: &Record, watcher: &Watcher<'_>, seen: &Seen) -> Checked {
 }
 
 /// Stops when the user wants to, and sees what flash beside disks was written.
-struct Watcher<'s> {
+pub struct Watcher<'s> {
     stop: &'s AtomicBool,
-    written_bytes: Option<u64>,
+    /// Bytes, in all cells; `None` without such a drive.
+    pub written_bytes: Option<u64>,
+}
+
+impl<'s> Watcher<'s> {
+    /// Nothing was seen yet.
+    pub fn new(stop: &'s AtomicBool) -> Self {
+        Self { stop, written_bytes: None }
+    }
 }
 
 impl Observer for Watcher<'_> {
     fn event(&mut self, event: Event<'_>) {
         if let Event::End { watched: [before, after], .. } = event {
             let both = after.beside_written_bytes.zip(before.beside_written_bytes);
-            self.written_bytes = both.map(|(after, before)| after - before);
+            if let Some((after, before)) = both {
+                *self.written_bytes.get_or_insert(0) += after - before;
+            }
         }
     }
 

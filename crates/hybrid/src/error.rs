@@ -15,16 +15,13 @@ pub enum HybridError {
     /// It moves no bytes.
     #[error("{0} has no reads and no writes: name a trace that has")]
     NoTransfers(String),
-    /// The workload is a method with a cell on files.
-    #[error(
-        "the method {method} works on files, in its cell {cell}: name a method on blocks, such as \
-         oltp, or let `drivelab run` measure it on each STACK"
-    )]
-    OnFiles {
-        /// Its name.
-        method: String,
-        /// The cell.
-        cell: String,
+    /// It is no file system whose parts can lie on two drives.
+    #[error("the file system `{text}`: {about}")]
+    FileSystem {
+        /// As it was written.
+        text: String,
+        /// Why, and what to write.
+        about: String,
     },
     /// The workload is a method that says its size by what a machine has.
     #[error(
@@ -91,8 +88,8 @@ pub enum HybridError {
     /// The run of a replay.
     #[error(transparent)]
     Run(#[from] CannotRun),
-    /// A replay failed.
-    #[error("{stack}: the replay failed: {reason}")]
+    /// A replay or a method failed.
+    #[error("{stack}: the run failed: {reason}")]
     Check {
         /// On what.
         stack: String,

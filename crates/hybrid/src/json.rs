@@ -26,7 +26,7 @@ pub fn document(answer: &Answer) -> Value {
         "block_bytes": seen.block_bytes,
         "touched_bytes": seen.footprint_bytes(),
         "sampled": seen.sampled,
-        "currency": question.currency,
+        "currency": question.prices.currency,
         "seed": question.seed,
         "verdict": answer.verdict(),
         "all_flash_for_the_disks_price": answer.all_flash.iter().map(|it| json!({

@@ -11,6 +11,7 @@
 //!     the first, or all -> Checked: the trace replayed on each, whole      check.rs
 //!       -> verdict: what to do, and where it breaks even                    verdict.rs
 //!       -> page, JSON, a document with the miss-ratio curves                page.rs, json.rs
+//!   a method on files -> the same for parts of a file system                tree.rs
 //! ```
 //!
 //! `docs/guide/hybrid.md` has the formulas. It knows no option of a command line.
@@ -27,6 +28,7 @@ mod probe;
 mod reckon;
 mod regions;
 mod seen;
+pub mod tree;
 mod verdict;
 mod way;
 
@@ -65,10 +67,8 @@ pub struct Question {
     pub policy: Option<Policy>,
     /// What may become of writes.
     pub modes: Vec<Mode>,
-    /// What one drive costs, in the currency.
-    pub given: BTreeMap<String, f64>,
-    /// Three letters.
-    pub currency: String,
+    /// What drives cost.
+    pub prices: Prices,
     /// How many of the first are checked by a whole replay; where it is not said, all that replay
     /// a million requests together, and three at least.
     pub checks: Option<usize>,
@@ -76,13 +76,30 @@ pub struct Question {
     pub seed: u64,
 }
 
-impl Question {
+/// What drives cost, in one currency.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Prices {
+    /// What was said of one drive, by its name; the catalog's prices need not be said.
+    pub given: BTreeMap<String, f64>,
+    /// Three letters.
+    pub currency: String,
+}
+
+impl Prices {
     /// What one drive of this name costs.
-    fn price(&self, name: &str, catalog: &Catalog) -> Option<f64> {
+    fn of(&self, name: &str, catalog: &Catalog) -> Option<f64> {
         self.given.get(name).copied().or_else(|| {
             let printed = catalog.drive(name)?.price.as_ref()?.usd;
             printed.filter(|_| self.currency == "USD")
         })
+    }
+
+    /// What the drives of a stack cost, where all of them have a price.
+    fn of_all(&self, stack: &Stack, catalog: &Catalog) -> Option<f64> {
+        let members = stack.members.iter();
+        let each = members
+            .map(|member| Some(self.of(&member.drive.name, catalog)? * f64::from(member.count)));
+        each.sum()
     }
 }
 
@@ -155,7 +172,7 @@ impl Answer {
         progress: &(dyn Fn(Going) + Sync),
         stop: &AtomicBool,
     ) -> Result<Self, HybridError> {
-        let ssds = way::check(&question, catalog)?;
+        let ssds = way::check(&question.disks, &question.ssds, question.seed, catalog)?;
         progress(Going::Reading);
         let seen = Seen::read(&question.trace, question.block_bytes)?;
         let traced = Traced::new(&seen.like, &seen.subject)?;

@@ -28,18 +28,18 @@ const OPERATIONS: u64 = 100_000;
 /// What a method asks of these disks.
 ///
 /// # Errors
-/// It has cells on files or trees, or no size without a machine; or the disks cannot be modelled.
+/// It has no size without a machine, or the disks cannot be modelled.
+///
+/// # Panics
+/// When it works on files: those need a file system.
 pub fn trace(
     method: &Method,
     disks: &Stack,
     catalog: &Catalog,
     seed: u64,
 ) -> Result<TraceFile, HybridError> {
+    assert!(!crate::tree::is_on_files(method), "a method on files has no places of its own");
     let name = method.file.name.clone();
-    let is_on_files = |cell: &&CellSpec| cell.tree.is_some() || cell.file_bytes.is_some();
-    if let Some(cell) = method.cells.iter().find(is_on_files) {
-        return Err(HybridError::OnFiles { method: name, cell: cell.name.clone() });
-    }
     let opened = stack::open(disks, catalog, seed)?;
     let capacity = opened.contract().capacity_bytes;
     let span_bytes = match method.span {
@@ -128,14 +128,5 @@ mod tests {
         let span = 64 << 20;
         assert!(seen.like.room_bytes <= span && seen.footprint_bytes() == span, "{:?}", seen.like);
         assert_eq!(seen.like.seconds(), 0.0);
-    }
-
-    #[test]
-    fn a_method_on_a_file_tree_is_refused_with_the_cure() {
-        let method = Method::built_in("maildir", &[]).expect("a method");
-        let catalog = Catalog::built_in().expect("it is checked");
-        let disks = "hdd-7200-cmr".parse().expect("a STACK");
-        let error = trace(&method, &disks, &catalog, 1).expect_err("it works on files");
-        assert!(error.to_string().contains("name a method on blocks"), "{error}");
     }
 }

@@ -24,7 +24,7 @@ const WAYS: usize = 6;
 pub struct More {
     /// All ways, the miss ratios by size, what goes where.
     pub details: bool,
-    /// How the best cache is set up.
+    /// How the best way with disks and flash is set up.
     pub commands: Vec<Commands>,
 }
 
@@ -79,7 +79,7 @@ fn question(answer: &Answer) -> String {
 }
 
 fn ways(page: &mut Page<'_>, answer: &Answer, all: bool) {
-    let currency = answer.question.currency.as_str();
+    let currency = answer.question.prices.currency.as_str();
     let per_iops = format!("{currency}/IOPS");
     let mut table = Table::new(&[
         ("way", Align::Left),
@@ -190,7 +190,8 @@ fn sizes(page: &mut Page<'_>, answer: &Answer) {
     page.line("least: the bound of all policies, which would have to know the future (Belady).");
 }
 
-fn set_up(page: &mut Page<'_>, commands: &[Commands]) {
+/// What to type.
+pub(crate) fn set_up(page: &mut Page<'_>, commands: &[Commands]) {
     for commands in commands {
         page.gap();
         page.hanging("# ", &format!("{}.", commands.about), Paint::Plain);
@@ -228,7 +229,7 @@ pub fn document(answer: &Answer, origin: &str) -> Document {
 }
 
 fn all_ways(answer: &Answer) -> chart::Table {
-    let currency = &answer.question.currency;
+    let currency = &answer.question.prices.currency;
     let columns = vec![
         Column::text("way"),
         Column::number("replayed", Unit::Iops),

@@ -161,7 +161,7 @@ impl Answer {
             format!(
                 "As long as one {ssd} costs less than {at_par:.0} {}, {} costs less an operation \
                  than more disks.",
-                self.question.currency,
+                self.question.prices.currency,
                 best.way.name()
             )
         })
@@ -178,7 +178,7 @@ impl Answer {
     fn for_the_money(&self) -> Option<String> {
         let price = self.disks().way.price?;
         let parts: Vec<String> = self.all_flash.iter().map(|it| self.bought(it)).collect();
-        let currency = &self.question.currency;
+        let currency = &self.question.prices.currency;
         let text = || format!("All flash for {price:.0} {currency}, the disks' price: ");
         (!parts.is_empty()).then(|| text() + &parts.join("; ") + ".")
     }

@@ -144,17 +144,19 @@ impl Way {
 /// # Errors
 /// What cannot be modelled, or is no flash and no disks.
 pub fn check<'c>(
-    question: &Question,
+    disks: &Stack,
+    ssds: &[String],
+    seed: u64,
     catalog: &'c Catalog,
 ) -> Result<Vec<&'c DriveEntry>, HybridError> {
-    let text = question.disks.to_string();
-    stack::has_volatile_cache(&question.disks, catalog)?;
-    for layer in &question.disks.layers {
+    let text = disks.to_string();
+    stack::has_volatile_cache(disks, catalog)?;
+    for layer in &disks.layers {
         if !layer.name.starts_with("raid") {
             return Err(HybridError::NoDisks { text, layer: layer.name.clone() });
         }
     }
-    let found = question.ssds.iter().map(|name| {
+    let found = ssds.iter().map(|name| {
         let drive = catalog.drive(name).ok_or_else(|| {
             let flash = catalog.drives().iter().filter(|drive| is_flash(drive));
             let near = block::names::did_you_mean(name, flash.map(DriveEntry::name));
@@ -166,7 +168,7 @@ pub fn check<'c>(
         }
     });
     let found: Vec<&DriveEntry> = found.collect::<Result<_, _>>()?;
-    let room = capacity(question, catalog)?;
+    let room = capacity(disks, seed, catalog)?;
     for ssd in &found {
         if ssd.capacity_bytes >= room {
             return Err(HybridError::LargerThanDisks {
@@ -185,8 +187,8 @@ fn is_flash(drive: &DriveEntry) -> bool {
 }
 
 /// What the disks hold, with their array.
-fn capacity(question: &Question, catalog: &Catalog) -> Result<u64, HybridError> {
-    let opened = stack::open(&question.disks, catalog, question.seed)?;
+fn capacity(disks: &Stack, seed: u64, catalog: &Catalog) -> Result<u64, HybridError> {
+    let opened = stack::open(disks, catalog, seed)?;
     Ok(opened.contract().capacity_bytes)
 }
 
@@ -201,10 +203,10 @@ pub fn all(
     ssds: &[&DriveEntry],
     all_flash: &[AllFlash],
 ) -> Result<Vec<Way>, HybridError> {
-    let disks_price = price_of(&question.disks, question, catalog);
+    let disks_price = question.prices.of_all(&question.disks, catalog);
     let mut ways =
         vec![Way { kind: Kind::Disks, stack: question.disks.clone(), price: disks_price }];
-    let room = capacity(question, catalog)?;
+    let room = capacity(&question.disks, question.seed, catalog)?;
     for ssd in ssds {
         let needed = seen.like.room_bytes.div_ceil(ssd.capacity_bytes).max(1);
         let needed = u16::try_from(needed).unwrap_or(u16::MAX).min(stack::DRIVES_MAX as u16);
@@ -235,7 +237,7 @@ pub fn tiers(
     ssds: &[&DriveEntry],
     disks_iops: f64,
 ) -> Result<Vec<Way>, HybridError> {
-    let disks_price = price_of(&question.disks, question, catalog);
+    let disks_price = question.prices.of_all(&question.disks, catalog);
     let epoch_ms = (seen.requests() / disks_iops / EPOCHS * 1e3).clamp(EPOCH_MS_MIN, EPOCH_MS_MAX);
     let mut ways = Vec::new();
     for ssd in ssds {
@@ -249,7 +251,7 @@ pub fn tiers(
         let stack = with_layer(&question.disks, "tier", &settings);
         // A size that the layer does not take has no tier.
         if stack::open(&stack, catalog, question.seed).is_ok() {
-            let price = disks_price.zip(question.price(name, catalog)).map(|(a, b)| a + b);
+            let price = disks_price.zip(question.prices.of(name, catalog)).map(|(a, b)| a + b);
             let kind = Kind::Tier { ssd: name.to_owned(), size_bytes };
             ways.push(Way { kind, stack, price });
         }
@@ -274,9 +276,9 @@ fn beside(
     };
     stack::has_volatile_cache(&stack, catalog)?;
     let mut way = Way { kind, stack, price: None };
-    let own = way.beside().and_then(|ssd| question.price(ssd, catalog));
+    let own = way.beside().and_then(|ssd| question.prices.of(ssd, catalog));
     way.price =
-        price_of(&question.disks, question, catalog).zip(own).map(|(disks, own)| disks + own);
+        question.prices.of_all(&question.disks, catalog).zip(own).map(|(disks, own)| disks + own);
     Ok(way)
 }
 
@@ -290,7 +292,7 @@ fn alone(
     let name = ssd.name();
     let text = if count == 1 { name.to_owned() } else { format!("{count}x{name}/raid0") };
     let stack: Stack = text.parse()?;
-    let price = question.price(name, catalog).map(|each| each * f64::from(count));
+    let price = question.prices.of(name, catalog).map(|each| each * f64::from(count));
     Ok(Way { kind: Kind::Flash { ssd: name.to_owned(), count }, stack, price })
 }
 
@@ -378,18 +380,9 @@ fn cached(disks: &Stack, ssd: &str, shape: &Shape, block_bytes: u64) -> Stack {
     with_layer(disks, "cache", &settings)
 }
 
-fn with_layer(disks: &Stack, name: &str, settings: &[(&str, String)]) -> Stack {
+pub fn with_layer(disks: &Stack, name: &str, settings: &[(&str, String)]) -> Stack {
     let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
     let mut stack = disks.clone();
     stack.layers.push(Part { name: name.to_owned(), settings: settings.collect() });
     stack
-}
-
-/// What the drives of a stack cost, where all of them have a price.
-pub fn price_of(stack: &Stack, question: &Question, catalog: &Catalog) -> Option<f64> {
-    let each = stack
-        .members
-        .iter()
-        .map(|member| Some(question.price(&member.drive.name, catalog)? * f64::from(member.count)));
-    each.sum()
 }

@@ -8,7 +8,8 @@ use std::{ffi::OsString, path::PathBuf};
 pub const ABOUT: &str = "\
 Say which way of putting flash beside disks does most for the workload of a block trace: disks \
 alone, flash alone, flash as a cache in front of the disks by size, policy and mode, a range of \
-the disks pinned on flash, or a tier that moves what is asked for often.
+the disks pinned on flash, or a tier that moves what is asked for often. For a method on files: \
+the journal, the metadata, or these and small files on flash.
 
 The trace tells what a cache of each size would hit, fill and write back; the drives are modelled \
 in the state that they are in after a year; and the first ways are checked by a replay of the \
@@ -24,6 +25,8 @@ Examples:
   drivelab hybrid --trace sdb --disks hdd-7200-cmr --ssd sata-tlc \\
     --size 32G --mode writeback --commands
   drivelab hybrid --method oltp --disks 4xhdd-7200-cmr/raid5 --ssd nvme-tlc
+  drivelab hybrid --method maildir --fs xfs --disks 4xhdd-7200-cmr/raid5 \
+    --ssd sata-tlc --commands
 
 Exit codes: 0 answered, 2 could not answer, 130 interrupted.";
 
@@ -40,8 +43,8 @@ pub struct HybridArguments {
     )]
     pub trace: Option<PathBuf>,
 
-    /// The workload: a method on blocks, instead of a trace; 100,000 operations of its cells, as
-    /// fast as they go
+    /// The workload: a method, instead of a trace. One on blocks asks 100,000 operations of its
+    /// cells, as fast as they go; one on files runs whole on a modelled file system
     #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["trace", "volume"],
           help_heading = "The workload")]
     pub method: Option<OsString>,
@@ -50,10 +53,19 @@ pub struct HybridArguments {
     #[arg(long, value_name = "NAME", help_heading = "The workload")]
     pub volume: Option<String>,
 
-    /// Requests in flight
+    /// Requests in flight [default: 32]; a method on files says itself how many workers ask
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256),
-          default_value_t = 32, help_heading = "The workload")]
-    pub depth: u16,
+          help_heading = "The workload")]
+    pub depth: Option<u16>,
+
+    /// The file system of a method on files: ext3, ext4 or xfs, with its settings, such as
+    /// `xfs:ram=256M` [default: ext4]
+    #[arg(long, value_name = "LAYER", help_heading = "The workload")]
+    pub fs: Option<String>,
+
+    /// A file of at most so many bytes is small [default: 64K]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "The workload")]
+    pub small: Option<u64>,
 
     /// The disks, with their array if they have one: a STACK
     #[arg(long, value_name = "STACK", help_heading = "The drives")]
@@ -81,10 +93,10 @@ pub struct HybridArguments {
     #[arg(long, value_name = "MODE", value_parser = mode, help_heading = "The caches")]
     pub mode: Vec<hybrid::Mode>,
 
-    /// Bytes of a cache's block, a power of two from 4K to 1M
-    #[arg(long, value_name = "SIZE", value_parser = block, default_value = "64K",
-          help_heading = "The caches")]
-    pub block: u64,
+    /// Bytes of a cache's block, a power of two from 4K to 1M [default: 64K, and 4K for a method on
+    /// files]
+    #[arg(long, value_name = "SIZE", value_parser = block, help_heading = "The caches")]
+    pub block: Option<u64>,
 
     /// How many of the first ways are checked by a replay of the whole trace, besides the disks and
     /// tiers; 0: no way is, and there is no tier [default: three, or more while that is at most a
@@ -96,7 +108,8 @@ pub struct HybridArguments {
     #[arg(long, help_heading = "The answer")]
     pub details: bool,
 
-    /// How the best cache is set up with LVM and with bcache: commands to be run by hand
+    /// How the best cache, or the best place of a file system's parts, is set up: commands to be
+    /// run by hand
     #[arg(long, help_heading = "The answer")]
     pub commands: bool,
 

@@ -5,15 +5,27 @@ use hybrid::{Mode, Way, page::Commands};
 /// For a cache; nothing for other ways.
 pub fn commands(way: &Way, block_bytes: u64) -> Vec<Commands> {
     let Some((ssd, shape)) = way.shape() else { return Vec::new() };
-    let mib = shape.size_bytes >> 20;
+    let own = format!("{}, {}", shape.policy.name(), shape.mode.name());
+    of_cache(ssd, shape.size_bytes, shape.mode, &own, (block_bytes, "4M"))
+}
+
+/// For a cache of this size and mode; `own` is what was modelled. Streams pass by from a length on,
+/// 0 for none.
+pub fn of_cache(
+    ssd: &str,
+    size_bytes: u64,
+    mode: Mode,
+    own: &str,
+    (block_bytes, bypass): (u64, &str),
+) -> Vec<Commands> {
+    let mib = size_bytes >> 20;
     // dm-cache: 32 KiB to 1 GiB, a multiple of 32 KiB (lvmcache(7), --chunksize).
     let chunk_kib = (block_bytes >> 10).max(32);
-    let mode = shape.mode.name();
-    let lvm_mode = match shape.mode {
+    let lvm_mode = match mode {
         Mode::Around => "passthrough",
-        Mode::Through | Mode::Back => mode,
+        Mode::Through | Mode::Back => mode.name(),
     };
-    let own = format!("{}, {}", shape.policy.name(), mode);
+    let mode = mode.name();
     let lvm = Commands {
         about: format!(
             "LVM's cache, whose policy is smq ({own} was reckoned). DISKS and SSD are your \
@@ -38,7 +50,7 @@ pub fn commands(way: &Way, block_bytes: u64) -> Vec<Commands> {
         lines: vec![
             "make-bcache -B DISKS -C SSD".to_owned(),
             format!("echo {mode} > /sys/block/bcache0/bcache/cache_mode"),
-            "echo 4M > /sys/block/bcache0/bcache/sequential_cutoff".to_owned(),
+            format!("echo {bypass} > /sys/block/bcache0/bcache/sequential_cutoff"),
         ],
     };
     vec![lvm, bcache]

@@ -195,7 +195,7 @@ fn for_the_price_of_the_disks(answer: &Value, trace: &str) {
 }
 
 #[test]
-fn a_method_is_a_workload_too_and_one_on_files_is_refused() {
+fn a_method_is_a_workload_too() {
     let bench = Bench::new();
     let text = "name = \"commits\"\ntitle = \"commits\"\nabout = \"commits\"\nspan = \"1GiB\"\n\
                 [[cell]]\nname = \"a\"\nop = \"commit\"\npattern = \"random\"\nblock = \"8KiB\"\n\
@@ -208,9 +208,124 @@ fn a_method_is_a_workload_too_and_one_on_files_is_refused() {
     let checked = checked(&answer);
     assert!(checked.len() > 3 && checked[0].2 > 0.0, "{checked:?}");
     assert!(answer["ways"][0]["flash_lasts_years"].is_null(), "a method has no pace");
-    for (method, cure) in [("maildir", "name a method on blocks"), ("otlp", "oltp")] {
-        let outcome = bench.drivelab_without_store(words).and([method]).done();
-        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    let outcome = bench.drivelab_without_store(words).and(["otlp"]).done();
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert_one_sentence(&outcome.stderr, &["oltp"]);
+}
+
+/// A cluster's files: names that all ask for, many small files and a few large ones, durable.
+const CLUSTER: &str = r#"
+name = "cluster"
+title = "small and large files"
+about = "small and large files"
+order = "fixed"
+span = "1MiB"
+fill = 0
+
+[defaults]
+threads = 4
+
+[defaults.tree]
+files = 400
+file_size = "lognormal:16KiB:2.5"
+directories = 20
+sync = "both"
+
+[[cell]]
+name = "create"
+op = "create"
+
+[[cell]]
+name = "rename"
+op = "rename"
+pattern = "random"
+
+[[cell]]
+name = "delete"
+op = "unlink"
+pattern = "random"
+"#;
+
+/// Methods on files were refused, so that nobody was told what metadata or small files on flash
+/// would bring. Each way is the whole run that `drivelab run` makes of it.
+#[test]
+fn a_method_on_files_says_what_each_part_of_a_file_system_gains_on_flash() {
+    let bench = Bench::new();
+    bench.file("cluster.toml", CLUSTER);
+    for (layer, log) in [("ext4", "journal-on"), ("xfs:ram=64M", "log-on")] {
+        let words = ["hybrid", "--disks", "4xhdd-7200-cmr/raid5", "--ssd", "sata-tlc", "--fs"];
+        let more = ["--method", "cluster.toml", "--json", "answer.json", "--html", "page.html"];
+        let call = bench.drivelab_without_store(words).and([layer]).and(more).and(PRICES);
+        let page = call.and(["--force"]).done().succeeded().stdout;
+        assert!(page.lines().count() <= 24, "{page}");
+        assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
+        let json = std::fs::read_to_string(bench.path("answer.json")).expect("is written");
+        let answer: Value = serde_json::from_str(&json).expect("JSON");
+        let ways = answer["ways"].as_array().expect("ways");
+        let rates: Vec<f64> = ways.iter().map(|way| way["iops"].as_f64().expect("run")).collect();
+        assert!(rates.is_sorted_by(|a, b| a >= b), "{rates:?}");
+        assert_eq!((ways.len(), answer["left_out"].as_array().map(Vec::len)), (7, Some(0)));
+        let of = |name: &str| ways.iter().find(|way| way["name"] == name).expect(name);
+        let rate = |name: &str| of(name)["iops"].as_f64().expect("run");
+        let small = "sata-tlc metadata, small files";
+        assert!(rate(small) > rate("sata-tlc metadata"), "{rates:?}");
+        assert!(rate("sata-tlc metadata") > 2.0 * rate("disks alone"), "{rates:?}");
+        assert_eq!(of("sata-tlc metadata")["without_ssd"], "all is lost");
+        assert_eq!(of("sata-tlc 1 GiB writethrough")["without_ssd"], "nothing is lost");
+        assert!(of("sata-tlc journal")["stack"].as_str().is_some_and(|it| it.contains(log)));
+        for name in [small, "disks alone"] {
+            is_what_a_run_finds(&bench, of(name));
+        }
+    }
+    let html = std::fs::read_to_string(bench.path("page.html")).expect("is written");
+    assert!(html.contains("metadata, small files") && html.contains("without the SSD"));
+}
+
+/// The same cells at the same rates, for `hybrid` has the seed and the pass of this run.
+fn is_what_a_run_finds(bench: &Bench, way: &Value) {
+    let target = format!("model:{}", way["stack"].as_str().expect("a STACK"));
+    let words = ["run", &target, "--method", "cluster.toml", "--passes", "1", "--json", "-"];
+    let call = bench.drivelab(words).and(["--seed", "1", "--quiet", "--yes"]);
+    let run: Value = serde_json::from_str(&call.done().succeeded().stdout).expect("JSON");
+    let cells = run["cells"].as_array().expect("cells");
+    let found = way["cells"].as_array().expect("cells");
+    assert_eq!(cells.len(), found.len());
+    let mut seconds = 0.0;
+    for (cell, found) in cells.iter().zip(found) {
+        assert_eq!((&cell["name"], &cell["iops"]), (&found["name"], &found["iops"]), "{way}");
+        seconds += 400.0 / cell["iops"].as_f64().expect("a rate");
+    }
+    let together = way["iops"].as_f64().expect("a rate");
+    assert!((together * seconds / 1200.0 - 1.0).abs() < 1e-9, "{way}");
+}
+
+#[test]
+fn commands_set_up_the_best_place_and_options_of_the_other_sort_are_refused() {
+    let bench = Bench::new();
+    bench.file("cluster.toml", CLUSTER);
+    bench.file("a.csv", "128166372000000000,host,0,Read,4096,4096,0\n");
+    let words = ["hybrid", "--disks", "4xhdd-7200-cmr/raid5", "--ssd", "sata-tlc"];
+    let asked = |more: Words| bench.drivelab_without_store(words).and(more).done();
+    let page =
+        asked(&["--method", "cluster.toml", "--commands", "--small", "8K"]).succeeded().stdout;
+    assert!(page.contains("zfs set special_small_blocks=8192 tank"), "{page}");
+    let page = asked(&["--method", "cluster.toml", "--details"]).succeeded().stdout;
+    assert!(page.contains("What is left") && page.contains("rename"), "{page}");
+    let files: Words = &["--method", "cluster.toml"];
+    let blocks: Words = &["--trace", "a.csv"];
+    let cases: [(Words, Words, &str); 8] = [
+        (files, &["--depth", "4"], "leave it out"),
+        (files, &["--policy", "lru"], "leave it out"),
+        (files, &["--checks", "1"], "leave it out"),
+        (files, &["--fs", "ext5"], "Did you mean `ext3` or `ext4`"),
+        (files, &["--fs", "ext4:metadata-on=sata-tlc"], "leave `metadata-on=` out"),
+        (files, &["--fs", "xfs:rum=1G"], "Did you mean `ram`"),
+        (blocks, &["--fs", "ext4"], "--fs is for a method on files"),
+        (blocks, &["--small", "4K"], "--small is for a method on files"),
+    ];
+    for (workload, more, cure) in cases {
+        let outcome = bench.drivelab_without_store(words).and(workload).and(more).done();
+        assert_eq!(outcome.code, Some(2), "{cure}: {outcome:?}");
         assert_one_sentence(&outcome.stderr, &[cure]);
     }
 }
