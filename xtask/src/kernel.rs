@@ -232,7 +232,8 @@ fn table(
     layer: &Rates,
 ) -> Result<String> {
     let mut text = format!(
-        "\n## RAID-{level}\n\n| cell | md, x {slower} | `{stack}` | layer / md |\n|---|---|---|---|\n"
+        "\n## RAID-{level}\n\n| cell | md, x {slower} | `{stack}` | layer / md |\n\
+         |---|---|---|---|\n"
     );
     let mut ratios = Vec::new();
     for (cell, md) in kernel {

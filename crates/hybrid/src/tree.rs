@@ -332,7 +332,7 @@ mod tests {
     fn a_file_system_is_named_with_settings_but_without_places() {
         assert_eq!(file_system("xfs:ram=256M").expect("a layer").to_string(), "xfs:ram=256M");
         for (text, told) in [
-            ("ext5", "it is none of ext3, ext4, xfs. Did you mean ext"),
+            ("ext5", "it is none of ext3, ext4, xfs. Did you mean `ext3` or"),
             ("ext2", "none of"),
             ("raid5", "none of"),
             ("ext4:metadata-on=nvme-tlc", "leave `metadata-on=` out"),

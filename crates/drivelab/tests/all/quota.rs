@@ -147,8 +147,8 @@ fn the_method_gives_back_the_rate_the_credit_and_the_refill_of_nbdkits_rate_filt
     // A refill that is the rate is left out of the file, and told above it.
     let refill = toml.lines().find_map(|line| line.strip_prefix("#   refill ")).expect("a refill");
     let value: f64 = refill.split_whitespace().next().expect("a number").parse().expect("one");
-    // A busy machine rests longer than it was told, until the bucket is full: what was saved is then
-    // a bound and said to be one (and its line was once 81 columns wide).
+    // A busy machine rests longer than it was told, until the bucket is full: what was saved is
+    // then a bound and said to be one (and its line was once 81 columns wide).
     let is_bound = refill.contains("at least") && value <= RATE;
     assert!(is_bound || (value / RATE - 1.0).abs() <= 0.05, "{value} MB/s, set {RATE}: {toml}");
     assert!(toml.contains("not reached     a limit of operations"), "{toml}");

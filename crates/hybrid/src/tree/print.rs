@@ -1,4 +1,4 @@
-//! The answer as JSON, and as a document with a chart; `docs/guide/hybrid.md` says what each key is.
+//! The answer as JSON, and as a document with a chart; `docs/guide/hybrid.md` explains the keys.
 
 use super::{CellFound, TreeAnswer, TreeFound, page::title};
 use report::{
