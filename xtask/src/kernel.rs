@@ -112,10 +112,15 @@ pub struct Options {
     #[arg(long, value_name = "SECONDS", default_value_t = 12)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=600))]
     seconds: u32,
-    /// These caches of the kernel's in place of arrays: bcache, dm-cache.
+    /// These caches of the kernel's in place of arrays: bcache, dm-cache, dm-writecache.
     #[arg(long, value_name = "NAME", value_parser = ["bcache", "dm-cache", "dm-writecache"])]
     #[arg(conflicts_with_all = ["level", "drive", "queue_depth", "state", "seconds"])]
     cache: Vec<String>,
+    /// Operations that a cache gets before the 2,000 that tell what it is like then.
+    #[arg(long, value_name = "COUNT", default_value_t = 4000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
+    #[arg(conflicts_with_all = ["level", "drive", "queue_depth", "state", "seconds"])]
+    cold: u32,
     /// The guest's Linux: 6.1 or 6.12.
     #[arg(long, default_value = "6.12", value_parser = Kernel::named)]
     kernel: Kernel,

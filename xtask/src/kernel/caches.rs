@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// `OP` stands for read or write.
+/// `OP` stands for read or write, `COLD` for how many of them come first.
 const METHOD: &str = include_str!("caches.toml");
 const SCRIPT: &str = include_str!("caches.sh");
 const DISK: &str = "hitachi-a7k1000-750";
@@ -34,15 +34,15 @@ pub(super) fn compare(options: &Options, setup: &Setup, name: &str) -> Result<()
     let cache = CACHES.iter().find(|cache| cache.name == name).context("no such cache")?;
     let said = in_guest(options, setup, cache).with_context(|| name.to_owned())?;
     let stack = format!("model:{DISK}/{name}:ssd={FLASH},size={}M", cache.mib);
-    let layer = modelled(setup, &stack, &cache.method())?;
+    let layer = modelled(setup, &stack, &cache.method(options.cold))?;
     let table = table(name, &rates(&said), &layer, counted(&said))?;
     println!("{table}Linux {}, {:.0} s", setup.version(), began.elapsed().as_secs_f64());
     Ok(())
 }
 
 impl Cache {
-    fn method(&self) -> String {
-        METHOD.replace("OP", self.op)
+    fn method(&self, cold: u32) -> String {
+        METHOD.replace("OP", self.op).replace("COLD", &cold.to_string())
     }
 }
 
@@ -50,7 +50,7 @@ fn in_guest(options: &Options, setup: &Setup, cache: &Cache) -> Result<String> {
     let servers = Servers::start(setup, &[DISK, FLASH], options.slower)?;
     let Cache { name, op, mib } = cache;
     let script = format!("KIND={name} OP={op} MIB={mib} SLOWER={}\n{SCRIPT}", options.slower);
-    let method = cache.method();
+    let method = cache.method(options.cold);
     let trial = guest::Trial {
         script: &script,
         files: &[("guest/caches.toml", method.as_bytes())],
@@ -86,6 +86,13 @@ fn table(name: &str, kernel: &Rates, layer: &Rates, counted: Option<(u64, u64)>)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_method_asks_for_what_its_cache_takes_and_as_often_as_it_is_told() {
+        let text = CACHES[2].method(30_000);
+        assert!(text.contains("op = \"write\"\n") && text.contains("bound = 30000\n"), "{text}");
+        assert!(!text.contains("COLD") && !text.contains("OP\""), "{text}");
+    }
 
     #[test]
     fn a_table_has_the_kernels_own_count() {

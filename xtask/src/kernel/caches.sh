@@ -19,8 +19,9 @@ dm-cache)
 dm-writecache)
     dmsetup mknodes
     dd if=/dev/zero of=/dev/mapper/flash bs=4096 count=1 oflag=direct status=none
+    # Its commits by time, one a second, in the drives' time.
     dmsetup create cached --table "0 $((1032 * 2048)) writecache s /dev/mapper/disk \
-        /dev/mapper/flash 4096 0" || exit 1
+        /dev/mapper/flash 4096 2 autocommit_time $((1000 * SLOWER))" || exit 1
     dmsetup mknodes
     device=/dev/mapper/cached
     # Writes that found their block there, and those that took a new one or went by.
