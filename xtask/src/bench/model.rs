@@ -190,6 +190,7 @@ fn params() -> PageMappedParams {
         stream_write_bytes_per_s: None,
         random_write_bytes_per_s: None,
         command_queue: DEPTH as u32,
+        map_memory_bytes: None,
         write_cache: WriteCaching::On,
         write_buffer_bytes: 16 << 20,
         power_loss: PowerLoss::Volatile,

@@ -19,6 +19,7 @@ STACK is read from the bottom to the top: drives, then layers, parted by `/`.
   NAME:KEY=VALUE,...       port=NAME write-cache=on|off state=fresh|steady
                            used=PERCENT command-queue=N seed=N capacity=SIZE
                            atomic-write=SIZE (what a power cut does not tear)
+                           map-memory=SIZE (a drive without DRAM)
   /raid0 /raid1 /raid5 /raid6 /raid10
                            chunk=64K driver=md|host|highpoint|lsi degraded=MEMBER
                            rebuild=on|RATE; driver=generic-bbu cache=256M: a

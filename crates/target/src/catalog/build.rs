@@ -26,6 +26,8 @@ pub struct DriveSettings {
     pub capacity_bytes: Option<u64>,
     /// `atomic-write=`: what a power cut does not tear, bytes.
     pub atomic_write_bytes: Option<u64>,
+    /// `map-memory=`: of the map of a page-mapped drive, bytes.
+    pub map_memory_bytes: Option<u64>,
     /// What the port leaves of it.
     pub port: PortLimits,
     /// Where the drive's random choices come from.
@@ -151,9 +153,7 @@ impl DriveEntry {
     /// When they contradict each other.
     pub fn block_mapped(&self, settings: &DriveSettings) -> Result<BlockMappedParams, BadCatalog> {
         let entry = &self.entry;
-        if settings.past.is_some() || settings.used_per_mille.is_some() {
-            return Err(self.no_past());
-        }
+        self.check_unpaged(settings)?;
         let params = BlockMappedParams {
             capacity_bytes: self.capacity(settings),
             command_ns: entry.get("command"),
@@ -238,6 +238,7 @@ impl DriveEntry {
             stream_write_bytes_per_s: entry.ask("stream_write_rate"),
             random_write_bytes_per_s: entry.ask("random_write_rate"),
             command_queue: self.commands(settings),
+            map_memory_bytes: settings.map_memory_bytes.or(entry.ask("map_memory")),
             write_cache: self.write_cache(settings),
             write_buffer_bytes: entry.get("write_buffer"),
             power_loss: match entry.word("power_loss") {
@@ -334,9 +335,7 @@ impl DriveEntry {
     /// When they contradict each other.
     pub fn disk(&self, settings: &DriveSettings) -> Result<DiskParams, BadCatalog> {
         let entry = &self.entry;
-        if settings.past.is_some() || settings.used_per_mille.is_some() {
-            return Err(self.no_past());
-        }
+        self.check_unpaged(settings)?;
         if settings.capacity_bytes.is_some() {
             return Err(BadCatalog(format!(
                 "`{}` is a disk, and a smaller one would seek faster: leave `capacity=` out, and test less of it with `--size`",
@@ -423,12 +422,19 @@ impl DriveEntry {
         BadCatalog(format!("{}: `{}` cannot be built: {about}", self.entry.file, self.name()))
     }
 
-    pub(super) fn no_past(&self) -> BadCatalog {
-        BadCatalog(format!(
-            "`{}` is a {} drive, which has no fresh and no steady state: leave `state=` and `used=` out",
-            self.name(),
-            self.kind.name()
-        ))
+    /// Refuses what only a page-mapped drive has.
+    pub(super) fn check_unpaged(&self, settings: &DriveSettings) -> Result<(), BadCatalog> {
+        let has_not = |what: &str| {
+            let (name, kind) = (self.name(), self.kind.name());
+            Err(BadCatalog(format!("`{name}` is a {kind} drive, which has no {what} out")))
+        };
+        if settings.past.is_some() || settings.used_per_mille.is_some() {
+            return has_not("fresh and no steady state: leave `state=` and `used=`");
+        }
+        if settings.map_memory_bytes.is_some() {
+            return has_not("map of pages: leave `map-memory=`");
+        }
+        Ok(())
     }
 }
 

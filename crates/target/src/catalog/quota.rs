@@ -15,9 +15,7 @@ impl DriveEntry {
     /// # Errors
     /// When they contradict each other.
     pub fn quota(&self, settings: &DriveSettings) -> Result<QuotaParams, BadCatalog> {
-        if settings.past.is_some() || settings.used_per_mille.is_some() {
-            return Err(self.no_past());
-        }
+        self.check_unpaged(settings)?;
         if settings.write_cache == Some(WriteCaching::On) {
             return Err(BadCatalog(format!(
                 "`{}` has no write cache: leave `write-cache=` out",

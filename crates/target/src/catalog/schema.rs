@@ -276,6 +276,13 @@ pub(crate) const PAGE_MAPPED_KEYS: &[Key] = &[
     ),
     number("command_queue", Count, 1..=65_536, Required, "commands at a time; 1 is no queue"),
     number(
+        "map_memory",
+        Size,
+        4096..=64 << 30,
+        Optional,
+        "memory for the map, at 4 B for each 4 KiB; left out: for all of it",
+    ),
+    number(
         "write_buffer",
         Size,
         512..=64 << 30,

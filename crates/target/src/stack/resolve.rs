@@ -385,6 +385,7 @@ fn drive_settings(settings: &Settings<'_>, entry: &DriveEntry) -> Result<DriveSe
         command_queue: settings.count("command-queue", 1..=256)?.map(|count| count as u32),
         capacity_bytes: capacity(settings, entry)?,
         atomic_write_bytes: atomic_write(settings)?,
+        map_memory_bytes: settings.bytes("map-memory", 4096..=64 << 30)?,
         port: PortLimits::default(),
         seed: 0,
     })

@@ -9,6 +9,7 @@
 //!   SLC cache     in front of the rest                                slc.rs
 //!   log           superblocks over all planes, cleaner                log.rs, victims.rs, wear.rs
 //!   map           logical to physical units, and back                 map.rs, contents.rs
+//!   map memory    which pages of the map need not be read from flash   map_memory.rs
 //!   planes        and channels, each a pair of dates                  nand.rs, lane.rs
 //!   chance        what a read is tried again, or a command takes longer  chance.rs
 //!   pauses        in which nothing is programmed                        pause.rs
@@ -30,6 +31,7 @@ mod host;
 mod lane;
 mod log;
 mod map;
+mod map_memory;
 mod nand;
 mod params;
 mod pause;
@@ -56,6 +58,7 @@ use block::{
 use chance::Tail;
 use host::{CommandQueue, HostStage, ReadAtHost};
 use log::{Log, Shape};
+use map_memory::MapMemory;
 use nand::Nand;
 use work::Untimed;
 
@@ -79,6 +82,8 @@ pub struct PageMapped {
     /// A past that nobody has looked at yet.
     past: Option<Past>,
     nand: Nand,
+    /// `None`: all of the map is in memory.
+    map_memory: Option<MapMemory>,
     ahead: Ahead,
     tail: Tail,
     outbox: Outbox,
@@ -137,6 +142,9 @@ impl PageMapped {
             log: Log::new(shape(params)),
             past,
             nand: Nand::new(params),
+            map_memory: params
+                .map_memory_bytes
+                .and_then(|bytes| MapMemory::new(bytes, params.units())),
             ahead: Ahead::default(),
             tail: Tail::new(params.latency_tail_ns),
             outbox: Outbox::new(queue_depth),
@@ -242,9 +250,10 @@ impl PageMapped {
     #[inline]
     fn read_one(&mut self, read: PutOff) {
         let PutOff { tag, issued, host, logical, payload } = read;
+        let start = self.map_is_there(logical, host.start);
         let ready = match self.log.find(logical) {
-            Some(physical) => self.sense(physical, host.start),
-            None => host.start,
+            Some(physical) => self.sense(physical, start),
+            None => start,
         };
         self.answer(tag, issued, ready + host.link_ns, payload);
     }
@@ -264,22 +273,45 @@ impl PageMapped {
         let (mut first_ready, mut last_ready) = (u64::MAX, host.start);
         // A page that holds several of the units is sensed once.
         let (mut page_at_hand, mut ready) = (u32::MAX, 0);
+        let mut start = host.start;
         for logical in first..end {
+            start = start.max(self.map_is_there(logical, host.start));
             let Some(physical) = self.log.find(logical) else { continue };
             let page = physical >> self.log.shape.page_shift;
             ready = if page == page_at_hand {
                 self.nand.another_of(page, ready)
             } else {
-                self.sense(physical, host.start)
+                self.sense(physical, start)
             };
             page_at_hand = page;
             first_ready = first_ready.min(ready);
             last_ready = last_ready.max(ready);
         }
         if first_ready == u64::MAX {
-            return host.start + host.link_ns;
+            return start + host.link_ns;
         }
         (first_ready + host.link_ns).max(last_ready + self.host.link_time_of(UNIT_BYTES))
+    }
+
+    /// When it is known where a unit lies: at once, unless that page of the map is read first.
+    #[inline]
+    fn map_is_there(&mut self, logical: u32, at: u64) -> u64 {
+        match self.map_memory.as_mut().and_then(|memory| memory.need(logical)) {
+            Some(page) => self.nand.read_map(page, at),
+            None => at,
+        }
+    }
+
+    /// A write takes its pages of the map along: those that are not in memory are read while it
+    /// goes on, for the buffer answers it.
+    #[cold]
+    fn take_map_along(&mut self, first: u32, end: u32) {
+        let Some(memory) = &mut self.map_memory else { return };
+        for logical in first..end {
+            if let Some(page) = memory.need(logical) {
+                self.nand.read_map_beside(page);
+            }
+        }
     }
 
     /// When a unit's page is in the controller: at once if it never left.
@@ -298,6 +330,9 @@ impl PageMapped {
         let arrived = self.host.write(at, extent.offset, extent.bytes);
         self.nand.begin_write(arrived, self.log.mapped());
         let (first, end) = units_touched(extent);
+        if self.map_memory.is_some() {
+            self.take_map_along(first, end);
+        }
         self.merge_ends(extent, first, end);
         self.log.write(first, end, &mut self.nand);
         let beside = self.host.write_latency_ns();

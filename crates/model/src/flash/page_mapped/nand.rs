@@ -61,6 +61,9 @@ const SET_ASIDE: u64 = 0xc2b2_ae3d_27d4_eb4f;
 /// See [`READ_AGAIN`].
 const HOW_LONG: u64 = 0x27d4_eb2f_1656_67c5;
 
+/// See [`READ_AGAIN`].
+const OF_THE_MAP: u64 = 0x1656_67c5_9e37_79b1;
+
 /// What a write waited for.
 #[derive(Clone, Copy, Debug)]
 pub struct Written {
@@ -130,6 +133,25 @@ impl Nand {
             _ => lane.read(at, read_ns, self.program_ns),
         };
         self.transfer_for_host(plane, sensed)
+    }
+
+    /// Reads a page of the map, which lies anywhere; when the controller has it.
+    pub fn read_map(&mut self, page: u32, at: u64) -> u64 {
+        let plane = self.plane_of_map(page);
+        let sensed = self.planes[plane].read(at, self.read_ns, self.program_ns);
+        self.transfer_for_host(plane, sensed)
+    }
+
+    /// The same for a write, which does not wait for it.
+    pub fn read_map_beside(&mut self, page: u32) {
+        let plane = self.plane_of_map(page);
+        self.planes[plane].queue(self.arrived, self.read_ns);
+        self.channels[usize::from(self.channel_of[plane])]
+            .queue(self.arrived, self.unit_transfer_ns);
+    }
+
+    fn plane_of_map(&self, page: u32) -> usize {
+        drawn(u64::from(page) ^ OF_THE_MAP, self.planes.len() as u64) as usize
     }
 
     /// Whether chance, `per_million` in a million, is for it this time.

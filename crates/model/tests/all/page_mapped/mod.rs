@@ -49,6 +49,7 @@ fn small() -> PageMappedParams {
         stream_write_bytes_per_s: None,
         random_write_bytes_per_s: None,
         command_queue: 32,
+        map_memory_bytes: None,
         write_cache: WriteCaching::On,
         write_buffer_bytes: 1 << 20,
         power_loss: PowerLoss::Volatile,

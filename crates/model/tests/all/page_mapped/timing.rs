@@ -416,3 +416,28 @@ fn part_of_a_unit_is_merged_with_what_it_leaves_alone() {
     assert_eq!(bench.one(write_fua(48 << 20, 512)), (6 + 10 + 200) * US + 1_250);
     assert_eq!(bench.drive().counters().host_units, 8 * 1024 + 2);
 }
+
+/// A page of the map has the places of 1,024 units: of eight such pages two find room, so that three
+/// of four reads at random anywhere wait for one more read of flash, and none within two.
+#[test]
+fn a_read_whose_part_of_the_map_is_not_in_memory_waits_for_it() {
+    let params = PageMappedParams { map_memory_bytes: Some(2 * 4096), ..small() };
+    let mut bench = filled(&params);
+    let fixed = (5 + 50 + 10 + 10) * US;
+    let missed_ns = (50 + 10) * US;
+    let mut rng = Rng::new(1, 0);
+    let mut missed = |units: u64, bench: &mut OnTheBench| {
+        let slow = (0..4_000).filter(|_| {
+            let more = bench.one(read(rng.below(units) * 4096, 4096)) - fixed;
+            assert!(more == 0 || more == missed_ns, "{more}");
+            more > 0
+        });
+        slow.count()
+    };
+    let anywhere = missed(8 * 1024, &mut bench) as f64 / 4_000.0;
+    assert!((anywhere - 0.75).abs() < 0.03, "{anywhere}");
+    assert!(missed(2 * 1024, &mut bench) <= 2);
+    // A write has its part of the map read beside: it is answered by the buffer at once.
+    let written = bench.one(write(5 * 1024 * 4096, 4096));
+    assert_eq!(written, (6 + 10) * US);
+}
