@@ -7,6 +7,7 @@ mod setup;
 use crate::{interrupt, known::prices, output, report::save::Outputs, trace};
 use anyhow::{Error, Result, anyhow, bail, ensure};
 use arguments::HybridArguments;
+use block::display_bytes;
 use hybrid::{
     Answer, Going, HybridError, Mode, Prices, Question, json,
     page::{self, More},
@@ -29,6 +30,8 @@ const CATALOG_CURRENCY: &str = "USD";
 
 /// Requests in flight, unless it is said.
 const DEPTH: u16 = 32;
+/// Files of so many bytes are modelled in some seconds.
+const SOON_BYTES: u64 = 16 << 30;
 /// Bytes of a cache's block, unless they are said.
 const BLOCK_BYTES: u64 = 64 << 10;
 /// The same beside a file system, which writes pages.
@@ -114,6 +117,15 @@ fn on_files(
         prices,
         seed: arguments.seed,
     };
+    let written_bytes = question.written_bytes().map_err(in_words)?;
+    if written_bytes > SOON_BYTES && !arguments.quiet {
+        output::talk!(
+            "drivelab: {} writes up to {} of files on each way, in virtual time: that takes \
+             minutes; fewer or smaller files answer sooner",
+            question.method.0,
+            display_bytes(written_bytes)
+        );
+    }
     let stop = interrupt::flag()?;
     let talks = talks(arguments);
     let progress = |done, of| {

@@ -208,7 +208,7 @@ impl TreeAnswer {
 
 /// The disks first.
 fn places(question: &TreeQuestion, catalog: &Catalog) -> Result<Vec<Place>, HybridError> {
-    let written = Prepared::new(question.order(&Place::Disks)?)?.foresee().written_bytes;
+    let written = question.written_bytes()?;
     let mut places = vec![Place::Disks];
     for ssd in &question.ssds {
         let holds = catalog.drive(ssd).map_or(u64::MAX, |drive| drive.capacity_bytes);
@@ -227,6 +227,14 @@ fn places(question: &TreeQuestion, catalog: &Catalog) -> Result<Vec<Place>, Hybr
 }
 
 impl TreeQuestion {
+    /// Bytes of files that the method writes at each place, at most.
+    ///
+    /// # Errors
+    /// What cannot be run on the disks.
+    pub fn written_bytes(&self) -> Result<u64, HybridError> {
+        Ok(Prepared::new(self.order(&Place::Disks)?)?.foresee().written_bytes)
+    }
+
     fn stack(&self, place: &Place) -> Stack {
         place.stack(&self.disks, &self.file_system, self.block_bytes)
     }

@@ -267,7 +267,7 @@ fn a_method_on_files_says_what_each_part_of_a_file_system_gains_on_flash() {
         assert_eq!((ways.len(), answer["left_out"].as_array().map(Vec::len)), (7, Some(0)));
         let of = |name: &str| ways.iter().find(|way| way["name"] == name).expect(name);
         let rate = |name: &str| of(name)["iops"].as_f64().expect("run");
-        let small = "sata-tlc metadata, small files";
+        let small = "sata-tlc metadata, small";
         assert!(rate(small) > rate("sata-tlc metadata"), "{rates:?}");
         assert!(rate("sata-tlc metadata") > 2.0 * rate("disks alone"), "{rates:?}");
         assert_eq!(of("sata-tlc metadata")["without_ssd"], "all is lost");
@@ -278,7 +278,7 @@ fn a_method_on_files_says_what_each_part_of_a_file_system_gains_on_flash() {
         }
     }
     let html = std::fs::read_to_string(bench.path("page.html")).expect("is written");
-    assert!(html.contains("metadata, small files") && html.contains("without the SSD"));
+    assert!(html.contains("metadata, small") && html.contains("without the SSD"));
 }
 
 /// The same cells at the same rates, for `hybrid` has the seed and the pass of this run.

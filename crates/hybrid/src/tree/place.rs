@@ -53,7 +53,7 @@ impl Place {
             }
             Self::Journal { ssd } => format!("{ssd} journal"),
             Self::Metadata { ssd } => format!("{ssd} metadata"),
-            Self::SmallFiles { ssd, .. } => format!("{ssd} metadata, small files"),
+            Self::SmallFiles { ssd, .. } => format!("{ssd} metadata, small"),
         }
     }
 
