@@ -91,8 +91,8 @@ pub struct PageMappedParams {
     /// Commands the drive works on at once: 1 is a drive without command queue, 32 is NCQ.
     pub command_queue: u32,
 
-    /// Memory for the map, bytes, at 4 B for each 4 KiB; what does not find room is read from flash.
-    /// `None`: all of it does.
+    /// Memory for the map, bytes, at 4 B for each 4 KiB; what does not find room is read from
+    /// flash. `None`: all of it does.
     pub map_memory_bytes: Option<u64>,
 
     /// Whether a write may be acknowledged out of the buffer.

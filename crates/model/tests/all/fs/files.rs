@@ -353,8 +353,8 @@ fn flushes_per_operation(kind: Kind, op: FileOp, workers: u32) -> f64 {
 }
 
 /// Deliveries by four workers came out half faster than Linux', names did not. Linux 6.18 was
-/// counted: two flushes a commit, and a commit for every two durable renames or deletes on ext4, for
-/// each one when there is a single worker.
+/// counted: two flushes a commit, and a commit for every two durable renames or deletes on ext4,
+/// for each one when there is a single worker.
 #[test]
 fn durable_names_share_commits_as_they_were_counted_on_linux() {
     for op in [FileOp::Rename, FileOp::Unlink] {

@@ -417,8 +417,8 @@ fn part_of_a_unit_is_merged_with_what_it_leaves_alone() {
     assert_eq!(bench.drive().counters().host_units, 8 * 1024 + 2);
 }
 
-/// A page of the map has the places of 1,024 units: of eight such pages two find room, so that three
-/// of four reads at random anywhere wait for one more read of flash, and none within two.
+/// A page of the map has the places of 1,024 units: of eight such pages two find room, so that
+/// three of four reads at random anywhere wait for one more read of flash, and none within two.
 #[test]
 fn a_read_whose_part_of_the_map_is_not_in_memory_waits_for_it() {
     let params = PageMappedParams { map_memory_bytes: Some(2 * 4096), ..small() };
