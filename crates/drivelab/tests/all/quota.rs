@@ -134,13 +134,21 @@ fn the_method_gives_back_the_rate_the_credit_and_the_refill_of_nbdkits_rate_filt
     need_programs!("nbdkit", "nbdfuse", "losetup");
     const RATE: f64 = RateFilter::BYTES_PER_S / 1e6;
     const BURST_S: f64 = 10.0;
-    let bench = Bench::new();
-    let device = match RateFilter::start(&bench, BURST_S) {
-        Ok(device) => device,
-        Err(missing) => return common::skip(missing),
-    };
-    let words = [device.text(), "--reads-only", "--max-time", "75s"];
-    let toml = fitted(&bench, &FIRST, &words);
+    // On a machine that is too busy for the filter's rate the run says that it did not hold, and
+    // what it found of the credit is that of the machine: CI failed with 22 MB for 52.
+    let mut toml = String::new();
+    for _ in 0..3 {
+        let bench = Bench::new();
+        let device = match RateFilter::start(&bench, BURST_S) {
+            Ok(device) => device,
+            Err(missing) => return common::skip(missing),
+        };
+        let words = [device.text(), "--reads-only", "--max-time", "75s"];
+        toml = fitted(&bench, &FIRST, &words);
+        if !toml.contains("not reached     a steady rate") {
+            break;
+        }
+    }
     assert!(toml.starts_with("# Quota of "), "{toml}");
     assert_near(&toml, "bandwidth", RATE, "MB/s", 0.05);
     assert_near(&toml, "bandwidth_credit", RATE * BURST_S, "MB", 0.05);

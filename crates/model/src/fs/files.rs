@@ -143,6 +143,8 @@ pub(super) struct FileTree {
     /// Counts trees, so that an answer for an earlier one is known.
     generation: u32,
     tasks: Vec<Option<Task>>,
+    /// When each processor has done with whom a commit woke; empty where each worker has its own.
+    processors: Vec<Instant>,
     outbox: Outbox,
     now: Instant,
 }
@@ -183,6 +185,7 @@ impl FileTree {
             number: 0,
             generation: 0,
             tasks: Vec::new(),
+            processors: vec![Instant(0); params.processors as usize],
             outbox: Outbox::new(workers_max),
             now: Instant(0),
             params: params.clone(),
@@ -262,7 +265,10 @@ impl FileTree {
     pub fn next_wakeup(&self) -> Instant {
         let age = |since: Option<Instant>, ns| since.map_or(Instant::NEVER, |it| it.after(ns));
         let data = age(self.dirty_since, self.params.dirty_expire_ns);
-        self.outbox.next().min(self.journal.commit_due()).min(self.journal.in_place_due()).min(data)
+        let woken = self.tasks.iter().flatten().filter_map(|task| task.goes_on_at);
+        let woken = woken.filter(|at| *at > self.now).min().unwrap_or(Instant::NEVER);
+        let due = self.journal.commit_due().min(self.journal.in_place_due());
+        self.outbox.next().min(due).min(data).min(woken)
     }
 
     /// Takes everything as far as it goes now.

@@ -120,6 +120,8 @@ pub struct FileSystemParams {
     pub commit_interval_ns: u64,
     /// Largest read-ahead window, bytes (`read_ahead_kb`, 128 KiB).
     pub read_ahead_bytes: u64,
+    /// Processors that those who waited for a commit share when it has ended; 0: each has its own.
+    pub processors: u32,
     /// Order of dispatch.
     pub elevator: Elevator,
     /// Requests that the block layer queues for one direction before who submits must wait
@@ -169,6 +171,7 @@ impl FileSystemParams {
             dirty_expire_ns: 30_000_000_000,
             commit_interval_ns: if let Kind::Xfs { .. } = kind { 30 } else { 5 } * 1_000_000_000,
             read_ahead_bytes: 128 << 10,
+            processors: 0,
             elevator: Elevator::Cfq,
             queued_requests_max: 128,
             device_queue_depth: 31,

@@ -136,6 +136,8 @@ pub(super) struct Task {
     has_asked: bool,
     /// The transaction that it waits for.
     transaction: Option<u64>,
+    /// When a processor takes it up again, that transaction being durable.
+    pub goes_on_at: Option<Instant>,
     /// Bytes of the file that were asked for.
     asked_bytes: u64,
     /// Requests of its own under way.
@@ -152,6 +154,7 @@ impl Task {
             steps,
             has_asked: false,
             transaction: None,
+            goes_on_at: None,
             asked_bytes: 0,
             pending: 0,
             result: Ok(()),
@@ -483,11 +486,29 @@ impl FileTree {
         }
         let wanted = *task.transaction.get_or_insert(wanted);
         if self.journal.has_committed(wanted) {
-            task.transaction = None;
-            return true;
+            return self.has_woken(worker);
         }
         self.begin_commit();
         false
+    }
+
+    /// A commit wakes all who wait for it, and one after the other goes on: whoever is first does
+    /// its next act before the next one has a processor, which then finds other changes.
+    fn has_woken(&mut self, worker: usize) -> bool {
+        let now = self.now;
+        let task = self.tasks[worker].as_mut().expect("a worker at it");
+        let at = *task.goes_on_at.get_or_insert_with(|| {
+            let Some(free) = self.processors.iter_mut().min() else { return now };
+            let at = now.max(*free);
+            // Until it waits again: what its next act takes, which begins as this one ends.
+            *free = at.after(task.act.op.cpu_ns() + 1);
+            at
+        });
+        let has = at <= now;
+        if has {
+            (task.transaction, task.goes_on_at) = (None, None);
+        }
+        has
     }
 
     /// A worker is done; its processor time remains.
