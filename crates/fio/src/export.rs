@@ -64,6 +64,11 @@ fn sections(cell: &CellSpec, seconds: f64) -> Result<String, Why> {
             _ => format!("{}-{}", cell.name, stream.name),
         };
         let name = one_line(&name).replace(['[', ']', ';', '#', '$'], "_");
+        // fio takes a section whose name begins so for defaults, and one without a name for none.
+        let mut name = name.trim().to_owned();
+        if name.is_empty() || name.to_ascii_lowercase().starts_with("global") {
+            name.insert_str(0, "job-");
+        }
         let _ = writeln!(text, "\n[{name}]");
         let mut lines = if at == 0 { vec!["stonewall".to_owned()] } else { Lines::new() };
         lines.extend(load(stream)?);

@@ -70,3 +70,20 @@ fn fio_reads_what_is_exported() {
         assert!(output.status.success(), "{}: {said}\n{}", method.file.name, exported.text);
     }
 }
+
+/// A cell named `global` became fio's section of defaults, so that the job file had no job; so did
+/// one whose name had a control character behind it, which the fuzzer found.
+#[test]
+fn a_cell_is_a_job_whatever_its_name() {
+    let head = "name = \"a\"\ntitle = \"a\"\nabout = \"a\"\nspan = \"1GiB\"\n";
+    let cell = |name: &str| {
+        format!(
+            "[[cell]]\nname = {name:?}\nop = \"read\"\npattern = \"random\"\nblock = \"4KiB\"\n"
+        )
+    };
+    let text = head.to_owned() + &cell("global") + &cell("Global\u{1}") + &cell("globally");
+    let parsed = Method::parse("a", &text.replace("\\u{1}", "\\u0001"), &[]).expect("a method");
+    let exported = job_file(&parsed, 10.0);
+    let jobs = exported.text.lines().filter(|line| line.starts_with("[job-")).count();
+    assert_eq!((jobs, exported.left_out.len()), (3, 0), "{}", exported.text);
+}
