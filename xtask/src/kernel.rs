@@ -68,14 +68,6 @@ impl State {
             Self::Rebuild => "degraded=0,rebuild=on",
         }
     }
-
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Whole => "whole",
-            Self::Degraded => "degraded",
-            Self::Rebuild => "rebuild",
-        }
-    }
 }
 
 impl Level {
@@ -155,8 +147,10 @@ pub fn run(options: &Options) -> Result<()> {
         // Without redundancy there is no such state.
         is_named && (level.name != "0" || options.state == State::Whole)
     };
+    let chosen: Vec<&Level> = LEVELS.iter().filter(is_chosen).collect();
+    ensure!(!chosen.is_empty(), "RAID-0 is not {:?}: it has no redundancy", options.state);
     let arrays = ARRAYS.replace("SECONDS", &options.seconds.to_string());
-    for level in LEVELS.iter().filter(is_chosen) {
+    for level in chosen {
         let began = Instant::now();
         let kernel = in_guest(options, &setup, level, &arrays)
             .with_context(|| format!("md {}", level.name))?;
@@ -173,7 +167,7 @@ pub fn run(options: &Options) -> Result<()> {
 fn in_guest(options: &Options, setup: &Setup, level: &Level, method: &str) -> Result<Rates> {
     let servers = Servers::start(setup, &[&*options.drive; MEMBERS], options.slower)?;
     let (name, words, depth) = (level.name, level.words, options.queue_depth);
-    let (state, slower) = (options.state.word(), options.slower);
+    let (state, slower) = (format!("{:?}", options.state).to_lowercase(), options.slower);
     let script = format!(
         "LEVEL={name} DEPTH={depth} STATE={state} SLOWER={slower} MORE='{words}'\n{SCRIPT}"
     );

@@ -144,7 +144,7 @@ fn on_files(
             let own = format!("LRU, {}", mode.name());
             setup::of_cache(ssd, *size_bytes, *mode, &own, (block_bytes, "0"))
         }
-        place => tree::page::commands(&answer, place),
+        place => setup::of_place(place, &answer.question.file_system.name),
     });
     let more = More { details: arguments.details, commands: commands.unwrap_or_default() };
     let document = |origin: &str| tree::print::document(&answer, origin);

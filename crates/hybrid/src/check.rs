@@ -13,7 +13,7 @@ use std::sync::{
     OnceLock,
     atomic::{AtomicBool, Ordering},
 };
-use target::TargetText;
+use target::{TargetText, stack::Stack};
 
 /// Areas are whole multiples of this.
 const AREA_GRAIN: u64 = 1 << 20;
@@ -34,10 +34,7 @@ pub struct Checks<'q> {
     /// All of it but the target: the trace is surveyed once.
     order: RunOrder,
     seen: &'q Seen,
-    by: &'q MeasuredBy,
-    /// The same for all ways: measured for each it was 40 % of the processor's time.
-    calibration: OnceLock<Calibration>,
-    stop: &'q AtomicBool,
+    trials: Trials<'q>,
 }
 
 impl<'q> Checks<'q> {
@@ -68,7 +65,7 @@ impl<'q> Checks<'q> {
         order.method.method.file.fill = 0;
         let room_bytes = seen.like.room_bytes.next_multiple_of(AREA_GRAIN);
         order.method.method.span = SpanRule::AtMost(room_bytes);
-        Ok(Self { order, seen, by, calibration: OnceLock::new(), stop })
+        Ok(Self { order, seen, trials: Trials::new(by, stop) })
     }
 
     /// Replays the trace on a way.
@@ -77,38 +74,64 @@ impl<'q> Checks<'q> {
     /// A stack that fails, or the user stops it.
     pub fn replay(&self, way: &Way) -> Result<Checked, HybridError> {
         let targets = vec![TargetText::Model(way.stack.clone())];
-        let mut prepared = Prepared::new(RunOrder { targets, ..self.order.clone() })?;
-        let calibration = self.calibration.get_or_init(|| prepared.calibrate()).clone();
-        let mut record = prepared.record_as("check".to_owned(), self.by, calibration);
-        let mut watcher = Watcher::new(self.stop);
-        let outcome = prepared.carry_out(&mut record, &mut watcher);
-        outcome.map_err(|error| match self.stop.load(Ordering::Relaxed) {
-            true => HybridError::Stopped,
-            false => HybridError::Check { stack: way.stack.to_string(), reason: error.to_string() },
-        })?;
-        Ok(found(&record, &watcher, self.seen))
+        let ran = self.trials.run(RunOrder { targets, ..self.order.clone() }, &way.stack)?;
+        Ok(found(&ran, self.seen))
     }
 }
 
-fn found(record: &Record, watcher: &Watcher<'_>, seen: &Seen) -> Checked {
-    let iops = record.cells.iter().map(|cell| cell.iops).sum();
-    let slowest = record.cells.iter().filter_map(|cell| cell.latency.as_ref()?.percentile(99.0));
-    let flash_bytes = watcher.written_bytes.map(|bytes| bytes as f64 / seen.requests());
+fn found(ran: &Ran, seen: &Seen) -> Checked {
+    let cells = &ran.record.cells;
+    let iops = cells.iter().map(|cell| cell.iops).sum();
+    let slowest = cells.iter().filter_map(|cell| cell.latency.as_ref()?.percentile(99.0));
+    let flash_bytes = ran.flash_bytes.map(|bytes| bytes as f64 / seen.requests());
     Checked { iops, p99_ns: slowest.max(), flash_bytes }
 }
 
-/// Stops when the user wants to, and sees what flash beside disks was written.
-pub struct Watcher<'s> {
-    stop: &'s AtomicBool,
-    /// Bytes, in all cells; `None` without such a drive.
-    pub written_bytes: Option<u64>,
+/// Runs on modelled stacks that are kept in no history.
+pub struct Trials<'q> {
+    by: &'q MeasuredBy,
+    /// The same for all ways: measured for each it was 40 % of the processor's time.
+    calibration: OnceLock<Calibration>,
+    stop: &'q AtomicBool,
 }
 
-impl<'s> Watcher<'s> {
-    /// Nothing was seen yet.
-    pub fn new(stop: &'s AtomicBool) -> Self {
-        Self { stop, written_bytes: None }
+/// What a run left.
+pub struct Ran {
+    /// Its record.
+    pub record: Record,
+    /// Bytes that flash beside disks was written; `None` without such a drive.
+    pub flash_bytes: Option<u64>,
+}
+
+impl<'q> Trials<'q> {
+    /// None has run.
+    pub fn new(by: &'q MeasuredBy, stop: &'q AtomicBool) -> Self {
+        Self { by, calibration: OnceLock::new(), stop }
     }
+
+    /// Carries an order out, whose target is `stack`.
+    ///
+    /// # Errors
+    /// A stack that cannot be opened or fails, or the user stops it.
+    pub fn run(&self, order: RunOrder, stack: &Stack) -> Result<Ran, HybridError> {
+        let mut prepared = Prepared::new(order)?;
+        let calibration = self.calibration.get_or_init(|| prepared.calibrate()).clone();
+        let mut record = prepared.record_as("hybrid".to_owned(), self.by, calibration);
+        let mut watcher = Watcher { stop: self.stop, flash_bytes: None };
+        let outcome = prepared.carry_out(&mut record, &mut watcher);
+        outcome.map_err(|error| match self.stop.load(Ordering::Relaxed) {
+            true => HybridError::Stopped,
+            false => HybridError::Check { stack: stack.to_string(), reason: error.to_string() },
+        })?;
+        Ok(Ran { record, flash_bytes: watcher.flash_bytes })
+    }
+}
+
+/// Stops when the user wants to, and sees what flash beside disks was written.
+struct Watcher<'s> {
+    stop: &'s AtomicBool,
+    /// Bytes, in all cells.
+    flash_bytes: Option<u64>,
 }
 
 impl Observer for Watcher<'_> {
@@ -116,7 +139,7 @@ impl Observer for Watcher<'_> {
         if let Event::End { watched: [before, after], .. } = event {
             let both = after.beside_written_bytes.zip(before.beside_written_bytes);
             if let Some((after, before)) = both {
-                *self.written_bytes.get_or_insert(0) += after - before;
+                *self.flash_bytes.get_or_insert(0) += after - before;
             }
         }
     }

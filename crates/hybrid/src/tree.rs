@@ -17,22 +17,19 @@ pub mod print;
 
 pub use place::Place;
 
-use crate::{HybridError, Mode, Prices, check::Watcher, way};
-use lab::{method::Method, order::Order, plan::Options};
-use record::{Calibration, Flag, Record};
-use run::{MeasuredBy, Prepared, Purge, RunOrder, Wear};
-use std::{
-    collections::BTreeMap,
-    sync::{
-        OnceLock,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread,
+use crate::{
+    HybridError, Mode, Prices,
+    check::{Ran, Trials},
+    way,
 };
+use lab::{method::Method, order::Order, plan::Options};
+use record::{Flag, LeftOut};
+use run::{MeasuredBy, Prepared, Purge, RunOrder, Wear};
+use std::{collections::BTreeMap, sync::atomic::AtomicBool, thread};
 use target::{
     TargetText,
     catalog::Catalog,
-    stack::{Part, Stack},
+    stack::{CACHE_BLOCKS_MAX, Part, Stack},
 };
 
 /// File systems whose parts can lie on two drives.
@@ -119,7 +116,7 @@ pub struct TreeAnswer {
     pub question: TreeQuestion,
     /// All places, the fastest first.
     pub found: Vec<TreeFound>,
-    /// Places at which the method cannot be run, and why.
+    /// Places at which the method cannot be run, and why; of the disks, cells that run nowhere.
     pub left_out: Vec<(Place, String)>,
 }
 
@@ -165,23 +162,28 @@ impl TreeAnswer {
     ) -> Result<Self, HybridError> {
         way::check(&question.disks, &question.ssds, question.seed, catalog)?;
         let places = places(&question, catalog)?;
-        let trials = Trials { question: &question, by, calibration: OnceLock::new(), stop };
+        let trials = Trials::new(by, stop);
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        let one = |place: &Place| trials.run(place);
+        let one = |place: &Place| trials.run(question.order(place)?, &question.stack(place));
         let runs = study::in_parallel(&places, threads, progress, |_| 1, one);
         let mut runs = places.into_iter().zip(runs);
         // Without the disks there is nothing to compare with.
-        let (disks, run) = runs.next().expect("the disks are always a place");
-        let disks = trials.found(disks, run?, None, catalog);
-        let (mut found, mut left_out) = (Vec::new(), Vec::new());
-        for (place, run) in runs {
-            match run {
+        let (place, ran) = runs.next().expect("the disks are always a place");
+        let ran = ran?;
+        let mut left_out: Vec<(Place, String)> = nowhere(&ran.record.left_out);
+        let is_somewhere =
+            |cell: &&LeftOut| ran.record.left_out.iter().all(|nowhere| nowhere.name != cell.name);
+        let disks = question.found(place, &ran, None, catalog);
+        let mut found = Vec::new();
+        for (place, ran) in runs {
+            match ran {
                 Err(HybridError::Stopped) => return Err(HybridError::Stopped),
                 Err(error) => left_out.push((place, error.to_string())),
-                Ok((record, _)) if record.cells.len() != disks.cells.len() => {
-                    left_out.push((place, "it has no room for every cell".to_owned()));
-                }
-                Ok(run) => found.push(trials.found(place, run, Some(&disks), catalog)),
+                // What has fewer cells than the disks cannot be compared with them.
+                Ok(here) => match here.record.left_out.iter().find(is_somewhere) {
+                    Some(cell) => left_out.push((place, without(cell))),
+                    None => found.push(question.found(place, &here, Some(&disks), catalog)),
+                },
             }
         }
         found.push(disks);
@@ -206,6 +208,21 @@ impl TreeAnswer {
     }
 }
 
+/// Cells that do not run on any of these models, those of one reason together.
+fn nowhere(cells: &[LeftOut]) -> Vec<(Place, String)> {
+    let of_one_reason = cells.chunk_by(|one, other| one.reason == other.reason);
+    let told = of_one_reason.map(|cells| {
+        let names: Vec<&str> = cells.iter().map(|cell| cell.name.as_str()).collect();
+        (Place::Disks, format!("{}: {}", names.join(", "), cells[0].reason))
+    });
+    told.collect()
+}
+
+/// A cell that a place is without, and why.
+fn without(cell: &LeftOut) -> String {
+    format!("{}: {}", cell.name, cell.reason)
+}
+
 /// The disks first.
 fn places(question: &TreeQuestion, catalog: &Catalog) -> Result<Vec<Place>, HybridError> {
     let written = question.written_bytes()?;
@@ -213,8 +230,9 @@ fn places(question: &TreeQuestion, catalog: &Catalog) -> Result<Vec<Place>, Hybr
     for ssd in &question.ssds {
         let holds = catalog.drive(ssd).map_or(u64::MAX, |drive| drive.capacity_bytes);
         let large = || written.saturating_mul(2).min(1 << 62).next_power_of_two();
-        let size_bytes = question.size_bytes.unwrap_or_else(|| large().max(CACHE_BYTES_MIN));
-        let size_bytes = size_bytes.min(holds);
+        let fits = question.block_bytes.saturating_mul(CACHE_BLOCKS_MAX);
+        let chosen = || large().max(CACHE_BYTES_MIN).min(fits);
+        let size_bytes = question.size_bytes.unwrap_or_else(chosen).min(holds);
         let ssd = || ssd.clone();
         places.push(Place::Flash { ssd: ssd() });
         let modes = question.modes.iter();
@@ -252,39 +270,12 @@ impl TreeQuestion {
             wear: Wear::AgreedTo,
         })
     }
-}
-
-/// Runs of one method at many places.
-struct Trials<'q> {
-    question: &'q TreeQuestion,
-    by: &'q MeasuredBy,
-    calibration: OnceLock<Calibration>,
-    stop: &'q AtomicBool,
-}
-
-impl Trials<'_> {
-    /// Runs it; what flash beside the disks was written comes along.
-    fn run(&self, place: &Place) -> Result<(Record, Option<u64>), HybridError> {
-        let mut prepared = Prepared::new(self.question.order(place)?)?;
-        let calibration = self.calibration.get_or_init(|| prepared.calibrate()).clone();
-        let mut record = prepared.record_as("hybrid".to_owned(), self.by, calibration);
-        let mut watcher = Watcher::new(self.stop);
-        let outcome = prepared.carry_out(&mut record, &mut watcher);
-        outcome.map_err(|error| match self.stop.load(Ordering::Relaxed) {
-            true => HybridError::Stopped,
-            false => HybridError::Check {
-                stack: self.question.stack(place).to_string(),
-                reason: error.to_string(),
-            },
-        })?;
-        Ok((record, watcher.written_bytes))
-    }
 
     /// What a run found. The time is that of the operations of `disks`, or of its own.
     fn found(
         &self,
         place: Place,
-        (record, flash_bytes): (Record, Option<u64>),
+        Ran { record, flash_bytes }: &Ran,
         disks: Option<&TreeFound>,
         catalog: &Catalog,
     ) -> TreeFound {
@@ -297,16 +288,16 @@ impl Trials<'_> {
         });
         let cells: Vec<CellFound> = cells.collect();
         let iops = together(&cells, disks.map_or(&cells, |disks| &disks.cells));
-        let stack = self.question.stack(&place);
-        let prices = &self.question.prices;
+        let stack = self.stack(&place);
+        let prices = &self.prices;
         let price = |name: &str| prices.of(name, catalog);
-        let disks_price = || prices.of_all(&self.question.disks, catalog);
+        let disks_price = || prices.of_all(&self.disks, catalog);
         let price = match &place {
             Place::Flash { ssd } => price(ssd),
             _ => place.beside().map_or_else(disks_price, |ssd| Some(disks_price()? + price(ssd)?)),
         };
         let capacity_bytes = record.targets[0].capacity_bytes;
-        TreeFound { place, stack, price, cells, capacity_bytes, flash_bytes, iops }
+        TreeFound { place, stack, price, cells, capacity_bytes, flash_bytes: *flash_bytes, iops }
     }
 }
 

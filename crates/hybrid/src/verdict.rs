@@ -11,7 +11,7 @@ use cache::Policy;
 use report::number;
 
 /// A gain below is none: models and checks scatter by as much.
-const GAIN_LEAST: f64 = 1.1;
+pub(crate) const GAIN_LEAST: f64 = 1.1;
 /// A share of hits below is none.
 const HITS_LEAST: f64 = 0.02;
 /// What a check may be off from what was reckoned.
@@ -77,12 +77,7 @@ impl Answer {
         let best = &self.found[0];
         let gain = self.gain(best);
         if gain < GAIN_LEAST {
-            return format!(
-                "No flash is needed: the disks alone do {} operations a second, the fastest way \
-                 {} times as many.",
-                number::iops(disks),
-                number::significant(gain)
-            );
+            return no_flash(disks, gain);
         }
         let mut text = format!(
             "Fastest: {}, {} times the disks alone",
@@ -156,15 +151,8 @@ impl Answer {
         let best = self.best_beside()?;
         let ssd = best.way.beside()?;
         let price = self.disks().way.price?;
-        let at_par = (self.gain(best) - 1.0) * price;
-        (at_par > 0.0).then(|| {
-            format!(
-                "As long as one {ssd} costs less than {at_par:.0} {}, {} costs less an operation \
-                 than more disks.",
-                self.question.prices.currency,
-                best.way.name()
-            )
-        })
+        let currency = &self.question.prices.currency;
+        breaks_even((ssd, &best.way.name()), self.gain(best), price, currency)
     }
 
     /// A cache and a tier learn; a range was chosen.
@@ -233,6 +221,51 @@ impl Answer {
     }
 }
 
+/// Flash gains too little.
+pub(crate) fn no_flash(disks_iops: f64, gain: f64) -> String {
+    format!(
+        "No flash is needed: the disks alone do {} operations a second, the fastest way {} times \
+         as many.",
+        number::iops(disks_iops),
+        number::significant(gain)
+    )
+}
+
+/// Up to which price of the drive `ssd` the way with it does more for the money than more disks,
+/// `gain` being how many times what the disks do; `None` where it gains nothing.
+pub(crate) fn breaks_even(
+    (ssd, way): (&str, &str),
+    gain: f64,
+    disks_price: f64,
+    currency: &str,
+) -> Option<String> {
+    let at_par = (gain - 1.0) * disks_price;
+    (at_par > 0.0).then(|| {
+        format!(
+            "As long as one {ssd} costs less than {at_par:.0} {currency}, {way} costs less an \
+             operation than more disks."
+        )
+    })
+}
+
+impl Mode {
+    /// What is there of a cache of this mode after a power cut.
+    pub(crate) fn after_power_cut(self) -> &'static str {
+        match self {
+            Self::Back => "what was flushed, if the map is on flash as here",
+            Self::Through | Self::Around => "what was flushed, and an empty cache",
+        }
+    }
+
+    /// What is there when the flash drive has died.
+    pub(crate) fn without_ssd(self) -> &'static str {
+        match self {
+            Self::Back => "the disks are out of date: a dead SSD is lost data",
+            Self::Through | Self::Around => "nothing is lost",
+        }
+    }
+}
+
 impl Found {
     /// How far the replay is from what was reckoned, as a share.
     pub fn off(&self) -> Option<f64> {
@@ -272,10 +305,7 @@ impl Kind {
     pub fn after_power_cut(&self) -> &'static str {
         match self {
             Self::Disks | Self::Flash { .. } => "what was flushed",
-            Self::Cache { shape, .. } if shape.mode == Mode::Back => {
-                "what was flushed, if the map is on flash as here"
-            }
-            Self::Cache { .. } => "what was flushed, and an empty cache",
+            Self::Cache { shape, .. } => shape.mode.after_power_cut(),
             Self::Pin { .. } => "what was flushed, for the range needs no map",
             Self::Tier { .. } => "what was flushed, for the map is on flash",
         }
@@ -286,10 +316,7 @@ impl Kind {
         match self {
             Self::Disks => "nothing is lost",
             Self::Flash { .. } => "all is lost",
-            Self::Cache { shape, .. } if shape.mode == Mode::Back => {
-                "the disks are out of date: a dead SSD is lost data"
-            }
-            Self::Cache { .. } => "nothing is lost",
+            Self::Cache { shape, .. } => shape.mode.without_ssd(),
             Self::Pin { .. } => "the range is lost",
             Self::Tier { .. } => "what lay on it is lost",
         }

@@ -38,13 +38,14 @@ STACK is read from the bottom to the top: drives, then layers, parted by `/`.
   /pin                     ssd=NAME range=0-10%: this part lies on flash
   /tier                    ssd=NAME size=32G epoch=10s block=1M: what is asked for
                            most moves to flash, nothing is there twice
-  /ext2 /ext3 /ext4 /xfs   ram=2G cpus=N elevator=cfq|deadline|noop|anticipatory
+  /ext2 /ext3 /ext4 /xfs   ram=2G elevator=cfq|deadline|noop|anticipatory
                            read-ahead=128K discard=on|off barrier=on|off
                            kernel=VERSION; ext3 has data=ordered|writeback,
                            xfs has lazy-count=0|1; ext3 and ext4
                            journal-on=NAME, xfs log-on=NAME: a second drive;
                            all three metadata-on=NAME, or small-files-on=NAME
-                           small=64K: file trees on two drives
+                           small=64K, cpus=N: file trees, on two drives, by
+                           workers that share N processors
   /flash                   spare=28% cleaning=auto|greedy|cost-benefit|sepbit|fifo
                            segment=SIZE chunk=SIZE ring=SIZE stripe=SIZE
                            erase-unit=SIZE checksums=read|cleaning

@@ -1,6 +1,6 @@
-//! How a cache is set up with what Linux has: commands to be read, changed and run by hand.
+//! How a way is set up with what Linux has: commands to be read, changed and run by hand.
 
-use hybrid::{Mode, Way, page::Commands};
+use hybrid::{Mode, Way, page::Commands, tree::Place};
 
 /// For a cache; nothing for other ways.
 pub fn commands(way: &Way, block_bytes: u64) -> Vec<Commands> {
@@ -28,7 +28,7 @@ pub fn of_cache(
     let mode = mode.name();
     let lvm = Commands {
         about: format!(
-            "LVM's cache, whose policy is smq ({own} was reckoned). DISKS and SSD are your \
+            "LVM's cache, whose policy is smq ({own} was modelled). DISKS and SSD are your \
              devices, the SSD a {ssd}; what is on both is lost"
         ),
         lines: vec![
@@ -44,7 +44,7 @@ pub fn of_cache(
     };
     let bcache = Commands {
         about: format!(
-            "bcache, whose policy is LRU ({own} was reckoned). It takes all of SSD, which may be a \
+            "bcache, whose policy is LRU ({own} was modelled). It takes all of SSD, which may be a \
              partition of {mib} MiB; what is on DISKS and SSD is lost"
         ),
         lines: vec![
@@ -54,4 +54,66 @@ pub fn of_cache(
         ],
     };
     vec![lvm, bcache]
+}
+
+/// How a place is set up with what Linux has; nothing for one without flash beside the disks.
+pub fn of_place(place: &Place, file_system: &str) -> Vec<Commands> {
+    let of = |about: &str, lines: &[&str]| Commands {
+        about: format!("{about}. DISKS and SSD are your devices; what is on both is lost"),
+        lines: lines.iter().map(|line| (*line).to_owned()).collect(),
+    };
+    let make = format!("mkfs.{file_system}");
+    match (place, file_system) {
+        (Place::Journal { .. }, "xfs") => vec![of(
+            "XFS' log on a partition of 1 GiB of the SSD",
+            &["mkfs.xfs -l logdev=SSD,size=1g DISKS", "mount -o logdev=SSD DISKS /mnt"],
+        )],
+        (Place::Journal { .. }, _) => vec![of(
+            &format!("{file_system}'s journal on a partition of 1 GiB of the SSD"),
+            &[
+                "mke2fs -b 4096 -O journal_dev SSD",
+                &format!("{make} -b 4096 -J device=SSD DISKS"),
+                "mount DISKS /mnt",
+            ],
+        )],
+        (Place::Metadata { .. }, "xfs") => vec![
+            of(
+                "XFS with metadata and log on the SSD, and all files' data in a realtime section \
+                 on the disks, for a kernel with CONFIG_XFS_RT",
+                &["mkfs.xfs -d rtinherit=1 -r rtdev=DISKS SSD", "mount -o rtdev=DISKS SSD /mnt"],
+            ),
+            zfs(None),
+        ],
+        (Place::Metadata { .. }, _) => vec![
+            of(
+                &format!(
+                    "{file_system} over the SSD and then the disks: inode tables, maps and the \
+                     journal lie in front, so on the SSD as far as it reaches; directories do not"
+                ),
+                &[
+                    "vgcreate vg SSD DISKS",
+                    "lvcreate -n data -l 100%PVS vg SSD",
+                    "lvextend -l +100%PVS vg/data DISKS",
+                    &format!("{make} -E packed_meta_blocks=1 /dev/vg/data"),
+                    "mount /dev/vg/data /mnt",
+                ],
+            ),
+            zfs(None),
+        ],
+        (Place::SmallFiles { small_bytes, .. }, _) => vec![zfs(Some(*small_bytes))],
+        (Place::Disks | Place::Flash { .. } | Place::Cache { .. }, _) => Vec::new(),
+    }
+}
+
+/// ZFS' special vdev, which nothing here models: it writes nothing in place.
+fn zfs(small_bytes: Option<u64>) -> Commands {
+    let small = small_bytes.map(|bytes| format!("zfs set special_small_blocks={bytes} tank"));
+    let what = if small.is_some() { "metadata and small blocks" } else { "metadata" };
+    let about = format!(
+        "ZFS with {what} on a special vdev of two SSDs, for with it all is lost. ZFS was not \
+         modelled: its rates are others. What is on DISK... and SSD... is lost"
+    );
+    let mut lines = vec!["zpool create tank raidz DISK... special mirror SSD SSD".to_owned()];
+    lines.extend(small);
+    Commands { about, lines }
 }

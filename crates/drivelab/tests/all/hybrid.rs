@@ -299,6 +299,15 @@ fn is_what_a_run_finds(bench: &Bench, way: &Value) {
     assert!((together * seconds / 1200.0 - 1.0).abs() < 1e-9, "{way}");
 }
 
+/// Bonnie's bytes are no blocks of a model: its answer was that of eight cells, and did not say so.
+#[test]
+fn cells_that_run_on_no_model_are_named_with_the_reason() {
+    let bench = Bench::new();
+    let words = ["hybrid", "--method", "bonnie", "--disks", "2xhdd-7200-cmr/raid1", "--ssd"];
+    let page = bench.drivelab_without_store(words).and(["sata-tlc"]).done().succeeded().stdout;
+    assert!(page.contains("left out: put-byte, get-byte: block = 1 B"), "{page}");
+}
+
 #[test]
 fn commands_set_up_the_best_place_and_options_of_the_other_sort_are_refused() {
     let bench = Bench::new();

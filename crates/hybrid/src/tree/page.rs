@@ -1,7 +1,10 @@
 //! The answer on a terminal: the places, the fastest first, then what to do.
 
 use super::{CellFound, Place, TreeAnswer, TreeFound};
-use crate::page::{Commands, More, set_up};
+use crate::{
+    page::{More, set_up},
+    verdict::{GAIN_LEAST, breaks_even, no_flash},
+};
 use report::{
     number,
     terminal::{Align, Page, Paint, Style, Table},
@@ -9,8 +12,6 @@ use report::{
 
 /// So many of the fastest places are printed, and the disks.
 const PLACES: usize = 6;
-/// A gain below is none: models scatter by as much.
-const GAIN_LEAST: f64 = 1.1;
 /// A cell whose rate differs by less is as on the disks.
 const CHANGE_LEAST: f64 = 0.05;
 
@@ -25,7 +26,11 @@ pub fn page(answer: &TreeAnswer, more: &More, style: &Style) -> String {
         page.hanging("- ", &sentence, Paint::Plain);
     }
     for (place, why) in &answer.left_out {
-        page.hanging("- ", &format!("left out: {}: {why}", place.name()), Paint::Plain);
+        let told = match place {
+            Place::Disks => format!("left out: {why}"),
+            place => format!("left out: {}: {why}", place.name()),
+        };
+        page.hanging("- ", &told, Paint::Plain);
     }
     if more.details {
         cells(&mut page, answer);
@@ -114,12 +119,7 @@ impl TreeAnswer {
         let best = &self.found[0];
         let gain = self.gain(best);
         if gain < GAIN_LEAST {
-            return vec![format!(
-                "No flash is needed: the disks alone do {} operations a second, the fastest way \
-                 {} times as many.",
-                number::iops(self.disks().iops),
-                number::significant(gain)
-            )];
+            return vec![no_flash(self.disks().iops, gain)];
         }
         let mut first = format!(
             "Fastest: {}, {} times the disks alone",
@@ -185,75 +185,8 @@ impl TreeAnswer {
 
     /// Up to which price flash beside the disks is worth more than disks for the same operations.
     fn breaks_even(&self, beside: &TreeFound) -> Option<String> {
-        let ssd = beside.place.beside()?;
-        let at_par = (self.gain(beside) - 1.0) * self.disks().price?;
-        Some(format!(
-            "As long as one {ssd} costs less than {at_par:.0} {}, it costs less an operation than \
-             more disks.",
-            self.question.prices.currency
-        ))
+        let (ssd, way) = (beside.place.beside()?, beside.place.name());
+        let currency = &self.question.prices.currency;
+        breaks_even((ssd, &way), self.gain(beside), self.disks().price?, currency)
     }
-}
-
-/// How a place is set up with what Linux has; nothing for one without flash beside the disks.
-pub fn commands(answer: &TreeAnswer, place: &Place) -> Vec<Commands> {
-    let of = |about: &str, lines: &[&str]| Commands {
-        about: format!("{about}. DISKS and SSD are your devices; what is on both is lost"),
-        lines: lines.iter().map(|line| (*line).to_owned()).collect(),
-    };
-    let name = answer.question.file_system.name.as_str();
-    let make = format!("mkfs.{name}");
-    match (place, name) {
-        (Place::Journal { .. }, "xfs") => vec![of(
-            "XFS' log on a partition of 1 GiB of the SSD",
-            &["mkfs.xfs -l logdev=SSD,size=1g DISKS", "mount -o logdev=SSD DISKS /mnt"],
-        )],
-        (Place::Journal { .. }, _) => vec![of(
-            &format!("{name}'s journal on a partition of 1 GiB of the SSD"),
-            &[
-                "mke2fs -b 4096 -O journal_dev SSD",
-                &format!("{make} -b 4096 -J device=SSD DISKS"),
-                "mount DISKS /mnt",
-            ],
-        )],
-        (Place::Metadata { .. }, "xfs") => vec![
-            of(
-                "XFS with metadata and log on the SSD, and all files' data in a realtime section \
-                 on the disks, for a kernel with CONFIG_XFS_RT",
-                &["mkfs.xfs -d rtinherit=1 -r rtdev=DISKS SSD", "mount -o rtdev=DISKS SSD /mnt"],
-            ),
-            zfs(None),
-        ],
-        (Place::Metadata { .. }, _) => vec![
-            of(
-                &format!(
-                    "{name} over the SSD and then the disks: inode tables, maps and the journal \
-                     lie in front, so on the SSD as far as it reaches; directories do not"
-                ),
-                &[
-                    "vgcreate vg SSD DISKS",
-                    "lvcreate -n data -l 100%PVS vg SSD",
-                    "lvextend -l +100%PVS vg/data DISKS",
-                    &format!("{make} -E packed_meta_blocks=1 /dev/vg/data"),
-                    "mount /dev/vg/data /mnt",
-                ],
-            ),
-            zfs(None),
-        ],
-        (Place::SmallFiles { small_bytes, .. }, _) => vec![zfs(Some(*small_bytes))],
-        (Place::Disks | Place::Flash { .. } | Place::Cache { .. }, _) => Vec::new(),
-    }
-}
-
-/// ZFS' special vdev, which nothing here models: it writes nothing in place.
-fn zfs(small_bytes: Option<u64>) -> Commands {
-    let small = small_bytes.map(|bytes| format!("zfs set special_small_blocks={bytes} tank"));
-    let what = if small.is_some() { "metadata and small blocks" } else { "metadata" };
-    let about = format!(
-        "ZFS with {what} on a special vdev of two SSDs, for with it all is lost. ZFS was not \
-         modelled: its rates are others. What is on DISK... and SSD... is lost"
-    );
-    let mut lines = vec!["zpool create tank raidz DISK... special mirror SSD SSD".to_owned()];
-    lines.extend(small);
-    Commands { about, lines }
 }

@@ -118,10 +118,7 @@ impl Place {
     /// (docs/reference/cache-layers.md).
     pub fn after_power_cut(&self) -> &'static str {
         match self {
-            Self::Cache { mode: Mode::Back, .. } => {
-                "what was flushed, if the map is on flash as here"
-            }
-            Self::Cache { .. } => "what was flushed, and an empty cache",
+            Self::Cache { mode, .. } => mode.after_power_cut(),
             _ => "what was flushed",
         }
     }
@@ -130,10 +127,7 @@ impl Place {
     pub fn without_ssd(&self) -> &'static str {
         match self {
             Self::Disks => "nothing is lost",
-            Self::Cache { mode: Mode::Back, .. } => {
-                "the disks are out of date: a dead SSD is lost data"
-            }
-            Self::Cache { .. } => "nothing is lost",
+            Self::Cache { mode, .. } => mode.without_ssd(),
             Self::Journal { .. } => "what only the journal had is lost, and a check is due",
             Self::Flash { .. } | Self::Metadata { .. } | Self::SmallFiles { .. } => "all is lost",
         }

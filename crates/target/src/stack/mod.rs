@@ -31,6 +31,7 @@ pub use managed::{Managed, SPARE_PER_MILLE};
 pub(crate) use managed::{on_memory, standing, unmapped};
 pub use memory::Flash;
 pub use meter::Traffic;
+pub use model::BLOCKS_MAX as CACHE_BLOCKS_MAX;
 pub use open::{Below, LayerInfo, Opened, Purpose, QUEUE_DEPTH, Top, open, open_for};
 pub(crate) use resolve::counted;
 pub use resolve::{CHUNK_BYTES, RAM_BYTES};

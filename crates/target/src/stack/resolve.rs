@@ -475,14 +475,12 @@ fn resolve_files(
     if let Some(bytes) = settings.bytes("read-ahead", 0..=1 << 30)? {
         params.read_ahead_bytes = bytes / 4096 * 4096;
     }
-    if let Some(processors) = settings.count("cpus", 1..=4096)? {
-        params.processors = processors as u32;
-    }
     let discards = [("on", Discard::On), ("off", Discard::Off)];
     params.discard = settings.word("discard", &discards)?.unwrap_or(params.discard);
     if kind != Kind::Ext2 {
         let barriers = [("on", Barrier::On), ("off", Barrier::Off)];
         params.barrier = settings.word("barrier", &barriers)?.unwrap_or(params.barrier);
+        params.processors = settings.count("cpus", 1..=4096)?.unwrap_or(0) as u32;
     }
     settings.finish()?;
     if is_write_through {

@@ -250,7 +250,7 @@ impl PageMapped {
     #[inline]
     fn read_one(&mut self, read: PutOff) {
         let PutOff { tag, issued, host, logical, payload } = read;
-        let start = self.map_is_there(logical, host.start);
+        let start = self.map_is_there(logical, logical + 1, host.start);
         let ready = match self.log.find(logical) {
             Some(physical) => self.sense(physical, start),
             None => start,
@@ -273,9 +273,8 @@ impl PageMapped {
         let (mut first_ready, mut last_ready) = (u64::MAX, host.start);
         // A page that holds several of the units is sensed once.
         let (mut page_at_hand, mut ready) = (u32::MAX, 0);
-        let mut start = host.start;
+        let start = self.map_is_there(first, end, host.start);
         for logical in first..end {
-            start = start.max(self.map_is_there(logical, host.start));
             let Some(physical) = self.log.find(logical) else { continue };
             let page = physical >> self.log.shape.page_shift;
             ready = if page == page_at_hand {
@@ -293,24 +292,22 @@ impl PageMapped {
         (first_ready + host.link_ns).max(last_ready + self.host.link_time_of(UNIT_BYTES))
     }
 
-    /// When it is known where a unit lies: at once, unless that page of the map is read first.
+    /// When it is known where the units from `first` to before `end` lie: at once, unless pages of
+    /// the map are read first.
     #[inline]
-    fn map_is_there(&mut self, logical: u32, at: u64) -> u64 {
-        match self.map_memory.as_mut().and_then(|memory| memory.need(logical)) {
-            Some(page) => self.nand.read_map(page, at),
-            None => at,
-        }
+    fn map_is_there(&mut self, first: u32, end: u32, at: u64) -> u64 {
+        let Some(memory) = &mut self.map_memory else { return at };
+        let missing = MapMemory::pages_of(first, end).filter(|page| memory.misses(*page));
+        missing.map(|page| self.nand.read_map(page, at)).max().unwrap_or(at)
     }
 
     /// A write takes its pages of the map along: those that are not in memory are read while it
     /// goes on, for the buffer answers it.
-    #[cold]
+    #[inline]
     fn take_map_along(&mut self, first: u32, end: u32) {
         let Some(memory) = &mut self.map_memory else { return };
-        for logical in first..end {
-            if let Some(page) = memory.need(logical) {
-                self.nand.read_map_beside(page);
-            }
+        for page in MapMemory::pages_of(first, end).filter(|page| memory.misses(*page)) {
+            self.nand.read_map_beside(page);
         }
     }
 
@@ -330,9 +327,7 @@ impl PageMapped {
         let arrived = self.host.write(at, extent.offset, extent.bytes);
         self.nand.begin_write(arrived, self.log.mapped());
         let (first, end) = units_touched(extent);
-        if self.map_memory.is_some() {
-            self.take_map_along(first, end);
-        }
+        self.take_map_along(first, end);
         self.merge_ends(extent, first, end);
         self.log.write(first, end, &mut self.nand);
         let beside = self.host.write_latency_ns();
