@@ -6,6 +6,7 @@
 //!     write    back: flash | through: both | around: the disks     writes.rs
 //!     flush    the disks; where writes go back, the map, too       commit.rs, map.rs
 //!   cleaner    dirty blocks to the disks, in the order of their place     clean.rs
+//!   fill       the rest of a new block from the disks, if whole ones are taken
 //!   below: drive 0 are the disks, drive 1 is flash
 //! ```
 //!
@@ -153,6 +154,8 @@ enum Job {
     Clean {
         leaves: bool,
     },
+    /// What flash lacks of it comes from the disks.
+    Fill,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -160,7 +163,7 @@ enum Step {
     /// Waiting for its lock.
     Queued,
     First,
-    /// Of a read: onto flash; of the cleaner: to the disks.
+    /// Of a read and a fill: onto flash; of the cleaner: to the disks.
     Second,
 }
 

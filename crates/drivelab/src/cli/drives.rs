@@ -31,8 +31,8 @@ STACK is read from the bottom to the top: drives, then layers, parted by `/`.
   /cache /bcache /dm-cache /dm-writecache
                            ssd=NAME size=32G policy=lru|clock|2q|arc|lirs|s3fifo|
                            tinylfu|fifo mode=writethrough|writeback|writearound
-                           block=64K bypass-seq=4M dirty=10% map=persistent|memory
-                           home=drive|flash spare=28%:
+                           block=64K fill=request|block bypass-seq=4M dirty=10%
+                           map=persistent|memory home=drive|flash spare=28%:
                            flash in front of the drive or array below
                            (docs/reference/cache-layers.md)
   /pin                     ssd=NAME range=0-10%: this part lies on flash

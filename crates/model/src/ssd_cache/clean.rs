@@ -1,5 +1,5 @@
 //! The cleaner: dirty blocks go to the disks, those that leave the cache at once, others when there
-//! are too many.
+//! are too many. And the way back: what flash lacks of a block comes from the disks.
 
 use super::{DISKS, FLASH, Job, Piece, SsdCache, Step};
 use block::{Effects, Instant, Payload};
@@ -49,23 +49,60 @@ impl SsdCache {
         }
     }
 
-    /// Pieces that had nothing to wait for come to their end.
-    pub(super) fn end_idle(&mut self, now: Instant, effects: &mut Effects) {
-        while let Some(piece) = self.commit.idle.pop() {
-            self.after_cleaning(now, piece, effects);
+    /// The rest of a block that has a new place comes there, once who asked for it is done.
+    pub(super) fn fill_later(&mut self, block: u64) {
+        let bytes = u64::from(self.params.block_bytes);
+        let start = block * bytes;
+        let end = (start + bytes).min(self.geometry.capacity_bytes);
+        self.begin(None, Job::Fill, (block, block), (start, end - start));
+    }
+
+    /// Reads what is not there.
+    pub(super) fn run_fill(&mut self, piece: u32) {
+        let Piece { first, offset, bytes, .. } = *self.pieces.get_mut(piece);
+        let slot = self.find(first).filter(|_| self.policy.holds(first));
+        let valid = slot.map_or(u64::MAX, |slot| self.slots[slot as usize].valid);
+        let missing = self.units_touched(first, offset, bytes) & !valid;
+        let own = self.pieces.get_mut(piece);
+        (own.slot, own.units) = (slot, missing);
+        if missing == 0 {
+            // As above.
+            return self.commit.idle.push(piece);
+        }
+        for (is_missing, from, to) in self.runs(first, offset, bytes, missing) {
+            if is_missing {
+                self.transfer(piece, DISKS, (from, to - from), Payload::None);
+            }
         }
     }
 
-    /// Writes it to the disks.
+    /// Pieces that had nothing to wait for come to their end.
+    pub(super) fn end_idle(&mut self, now: Instant, effects: &mut Effects) {
+        while let Some(piece) = self.commit.idle.pop() {
+            self.carried_over(now, piece, effects);
+        }
+    }
+
+    /// Writes what was read of one side to the other.
     pub(super) fn after_gathering(&mut self, now: Instant, piece: u32, effects: &mut Effects) {
         let own = self.pieces.get_mut(piece);
         if own.error.is_some() {
-            return self.after_cleaning(now, piece, effects);
+            return self.carried_over(now, piece, effects);
         }
         own.step = Step::Second;
-        for (at, payload) in std::mem::take(&mut self.pieces.get_mut(piece).carried) {
-            self.counters.cleaned_bytes += u64::from(at.bytes);
-            self.transfer(piece, DISKS, (at.offset, u64::from(at.bytes)), payload);
+        let to = if own.job == Job::Fill { FLASH } else { DISKS };
+        for (at, payload) in std::mem::take(&mut own.carried) {
+            if to == DISKS {
+                self.counters.cleaned_bytes += u64::from(at.bytes);
+            }
+            self.transfer(piece, to, (at.offset, u64::from(at.bytes)), payload);
+        }
+    }
+
+    fn carried_over(&mut self, now: Instant, piece: u32, effects: &mut Effects) {
+        match self.pieces.get_mut(piece).job {
+            Job::Fill => self.is_on_flash(now, piece, effects),
+            _ => self.after_cleaning(now, piece, effects),
         }
     }
 

@@ -101,6 +101,7 @@ impl SsdCache {
             Job::Read => self.run_read(piece),
             Job::Write => self.run_write(piece),
             Job::Clean { .. } => self.run_clean(piece),
+            Job::Fill => self.run_fill(piece),
         }
     }
 
@@ -130,6 +131,9 @@ impl SsdCache {
         };
         self.table.insert(first, slot);
         self.slots[slot as usize] = Slot { block: first, valid: 0, dirty: 0 };
+        if self.params.takes == Takes::WholeBlocks {
+            self.fill_later(first);
+        }
         Some(slot)
     }
 
@@ -143,7 +147,9 @@ impl SsdCache {
         };
         let valid = self.slots[slot as usize].valid;
         self.pieces.get_mut(piece).units = match self.params.takes {
-            Takes::ReadsAndWrites => self.units_within(first, offset, bytes) & !valid,
+            Takes::ReadsAndWrites | Takes::WholeBlocks => {
+                self.units_within(first, offset, bytes) & !valid
+            }
             Takes::WritesAlone => 0,
         };
         for (is_there, from, to) in self.runs(first, offset, bytes, valid) {
@@ -202,7 +208,7 @@ impl SsdCache {
         let (slot, parent) = (own.slot, own.parent);
         let is_write = match own.job {
             Job::Write => true,
-            Job::Read | Job::Clean { .. } => own.step == Step::Second,
+            Job::Read | Job::Clean { .. } | Job::Fill => own.step == Step::Second,
         };
         let place = match slot {
             Some(slot) if drive == FLASH => self.on_flash(slot, offset),
@@ -269,7 +275,7 @@ impl SsdCache {
                 }
                 self.give_back(payload);
             }
-            (Job::Clean { .. }, Step::First, _) => {
+            (Job::Clean { .. } | Job::Fill, Step::First, _) => {
                 let extent = Extent { offset: at, bytes: bytes as u32 };
                 self.pieces.get_mut(piece).carried.push((extent, payload));
             }
@@ -286,17 +292,23 @@ impl SsdCache {
         let own = self.pieces.get_mut(piece);
         match (own.job, own.step) {
             (Job::Read, Step::First) => self.after_read(now, piece, effects),
-            (Job::Read, _) => {
-                let own = self.pieces.get_mut(piece);
-                if let (Some(slot), None) = (own.slot, own.error) {
-                    self.slots[slot as usize].valid |= own.units;
-                }
-                self.end(now, piece, effects);
-            }
+            (Job::Read | Job::Fill, Step::Second) => self.is_on_flash(now, piece, effects),
             (Job::Write, _) => self.after_write(now, piece, effects),
-            (Job::Clean { .. }, Step::First) => self.after_gathering(now, piece, effects),
+            (Job::Clean { .. } | Job::Fill, Step::First) => {
+                self.after_gathering(now, piece, effects);
+            }
             (Job::Clean { .. }, _) => self.after_cleaning(now, piece, effects),
+            (Job::Read | Job::Fill, Step::Queued) => unreachable!("it waits for its lock"),
         }
+    }
+
+    /// What came from the disks is there from now on.
+    pub(super) fn is_on_flash(&mut self, now: Instant, piece: u32, effects: &mut Effects) {
+        let Piece { slot, units, error, .. } = *self.pieces.get_mut(piece);
+        if let (Some(slot), None) = (slot, error) {
+            self.slots[slot as usize].valid |= units;
+        }
+        self.end(now, piece, effects);
     }
 
     /// The asker has its bytes; what came from the disks goes onto flash.

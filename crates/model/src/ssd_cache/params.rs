@@ -20,6 +20,8 @@ pub enum WriteMode {
 pub enum Takes {
     /// What is written, and what was read from the disks.
     ReadsAndWrites,
+    /// All of a block once a part of it has a place: the rest comes from the disks.
+    WholeBlocks,
     /// What is written.
     WritesAlone,
 }

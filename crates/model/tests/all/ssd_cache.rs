@@ -41,6 +41,9 @@ fn params(mode: WriteMode, map: MapPlace, seed: u64) -> SsdCacheParams {
         takes: Takes::ReadsAndWrites,
     };
     params.clean_per_mille = params.dirty_per_mille;
+    if seed % 3 == 0 {
+        params.takes = Takes::WholeBlocks;
+    }
     if mode == WriteMode::Back && seed % 4 == 1 {
         params.takes = Takes::WritesAlone;
         params.clean_per_mille = params.dirty_per_mille * 9 / 10;

@@ -25,7 +25,11 @@ pub(super) const CACHES: [(&str, Preset); 4] = [
     ("bcache", PLAIN),
     // drivers/md/dm-cache: it knows no streams (smq); its policy is like 2Q in that it promotes
     // what comes back. lvmcache's mode is writethrough.
-    ("dm-cache", Preset { policy: Policy::TwoQ, bypass_bytes: 0, ..PLAIN }),
+    // It copies whole blocks.
+    (
+        "dm-cache",
+        Preset { policy: Policy::TwoQ, bypass_bytes: 0, takes: Takes::WholeBlocks, ..PLAIN },
+    ),
     // drivers/md/dm-writecache.c of Linux 6.1: blocks of 4 KiB as lvmcache makes them, no streams,
     // high_watermark 50 and low_watermark 45 percent.
     (
@@ -121,6 +125,11 @@ pub(super) fn resolve_cache<'c>(
     ];
     let policies = Policy::ALL.map(|policy| (policy.name(), policy));
     let maps = [("persistent", MapPlace::Persistent), ("memory", MapPlace::Memory)];
+    let fills = [("request", Takes::ReadsAndWrites), ("block", Takes::WholeBlocks)];
+    let takes = match preset.takes {
+        Takes::WritesAlone => Takes::WritesAlone,
+        takes => settings.word("fill", &fills)?.unwrap_or(takes),
+    };
     let dirty_per_mille = settings.per_mille("dirty")?.unwrap_or(preset.dirty_per_mille);
     let params = SsdCacheParams {
         size_bytes,
@@ -131,7 +140,7 @@ pub(super) fn resolve_cache<'c>(
         bypass_bytes: settings.bytes("bypass-seq", 0..=1 << 40)?.unwrap_or(preset.bypass_bytes),
         dirty_per_mille,
         clean_per_mille: dirty_per_mille * preset.clean_of_dirty_per_mille / 1000,
-        takes: preset.takes,
+        takes,
     };
     if params.takes == Takes::WritesAlone && params.mode != WriteMode::Back {
         let text = settings.text("mode").unwrap_or_default();

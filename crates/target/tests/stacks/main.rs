@@ -206,6 +206,8 @@ fn caches_that_cannot_be_are_refused_with_the_cure() {
         ("/cache:ssd=nvme-tlc,size=200G,block=4K", "write more"),
         ("/cache:ssd=nvme-tlc,size=1G,dirty=110%", "0% to 100%"),
         ("/dm-writecache:ssd=nvme-tlc,size=1G,mode=writethrough", "it holds writes alone"),
+        ("/dm-writecache:ssd=nvme-tlc,size=1G,fill=block", "has no setting `fill`"),
+        ("/cache:ssd=nvme-tlc,size=1G,fill=blok", "Did you mean `block`?"),
         ("/cache:ssd=nvme-tlc,size=1G,home=flsh", "Did you mean `flash`?"),
         ("/cache:ssd=nvme-tlc,size=1G,spare=28%", "write `home=flash`"),
         ("/cache:ssd=sata-tlc,size=450G,home=flash", "the managed volume on `sata-tlc` has"),
