@@ -20,6 +20,9 @@ const THREADS: u16 = 16;
 /// Up to so many at a time the effort's operations are enough; of more that many times more are
 /// looked at, for whoever waits in a long queue waits as those around it do.
 const DEPTH_ENOUGH: u64 = 50;
+/// Of a drive that decides once a turn how it lets writes in, so many turns are looked at, after
+/// half as many.
+const TURNS: f64 = 4.0;
 /// Share of the load that is written.
 const LOAD_WRITES: f64 = 0.99;
 
@@ -92,6 +95,7 @@ pub fn run_loads(
 ) -> Result<Vec<LoadOutcome>, TrialError> {
     let (mut opened, _) = opened_small(stack, catalog, Buffer::Whole)?;
     let handed_over_ns = handed_over_ns(stack, catalog)?;
+    let effort = Effort { operations: effort.operations.max(turns(stack, catalog)?), ..effort };
     let mut beside: Option<(Load, Vec<LoadSeen>)> = None;
     let mut outcomes = Vec::with_capacity(loads.len());
     for load in loads {
@@ -105,6 +109,14 @@ pub fn run_loads(
         beside = Some((*load, seen));
     }
     Ok(outcomes)
+}
+
+/// Requests of the probe's one stream in the turns of a drive that has any.
+fn turns(stack: &str, catalog: &Catalog) -> Result<u64, TrialError> {
+    let stack: stack::Stack = stack.parse()?;
+    let drive = catalog.drive(&stack.members[0].drive.name).expect("the cases name drives");
+    let every_ns = drive.entry.parameters.get("throttle_every").map_or(0.0, |it| it.base());
+    Ok((TURNS * every_ns / 1e9 * PROBES_PER_S / 2.0) as u64)
 }
 
 /// What a thread needs to hand a request of 4 KiB to the port that a stack names, ns.

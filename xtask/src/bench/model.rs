@@ -168,6 +168,7 @@ fn params() -> PageMappedParams {
         read_retry: None,
         suspend: None,
         pause: None,
+        throttle: None,
         read_latency_ns: 0,
         write_latency_ns: 0,
         latency_tail_ns: 0,

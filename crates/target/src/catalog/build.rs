@@ -7,7 +7,7 @@ use model::{
     Gather, GatheredRow, PortParams, Quota, Shingling, WriteCaching,
     flash::page_mapped::{
         Cleaning, PageMapped, PageMappedParams, Pause, PowerLoss, ReadRetry, SlcCache, State,
-        Suspend,
+        Suspend, Throttle,
     },
 };
 
@@ -224,6 +224,7 @@ impl DriveEntry {
             read_retry,
             suspend: self.suspend(per_mille("suspend_share"), per_mille("suspend_spread"))?,
             pause: self.pause()?,
+            throttle: self.throttle(per_mille("throttle"))?,
             program_ns: entry.get("program"),
             erase_ns: entry.get("erase"),
             erase_group: entry.ask("erase_group").unwrap_or(1) as u32,
@@ -312,6 +313,16 @@ impl DriveEntry {
             (Some(ns), Some(every_ns)) if ns < every_ns => Ok(Some(Pause { ns, every_ns })),
             (Some(_), Some(_)) => Err(self.contradiction("a pause is shorter than pause_every")),
             _ => Err(self.contradiction("pause and pause_every need each other")),
+        }
+    }
+
+    fn throttle(&self, share: Option<u32>) -> Result<Option<Throttle>, BadCatalog> {
+        match (share, self.entry.ask("throttle_every")) {
+            (None, None) => Ok(None),
+            (Some(share_per_mille), Some(every_ns)) => {
+                Ok(Some(Throttle { share_per_mille, every_ns }))
+            }
+            _ => Err(self.contradiction("throttle and throttle_every need each other")),
         }
     }
 

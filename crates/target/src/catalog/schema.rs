@@ -225,6 +225,14 @@ pub(crate) const PAGE_MAPPED_KEYS: &[Key] = &[
         "for so long nothing is programmed, reads go on; with pause_every",
     ),
     number("pause_every", Time, SOME_NS, Optional, "from one such pause to the next"),
+    number(
+        "throttle",
+        Share,
+        1_000..=1_000_000,
+        Optional,
+        "writes let in in phases, of the rate they came at; with throttle_every",
+    ),
+    number("throttle_every", Time, SOME_NS, Optional, "from one such phase to the next"),
     number("program", Time, SOME_NS, Required, "from the register to the array (tPROG)"),
     number("erase", Time, NS, Required, "erasing a block (tBERS)"),
     number(

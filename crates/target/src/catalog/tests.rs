@@ -130,6 +130,8 @@ fn a_parameter_of_a_cache_a_retry_or_a_suspend_that_is_not_there_is_refused() {
         ("suspend_share", 50.0, "percent", "suspend_share needs suspend"),
         ("suspend_spread", 50.0, "percent", "suspend_spread needs suspend"),
         ("pause", 1.0, "ms", "pause and pause_every need each other"),
+        ("throttle", 50.0, "percent", "throttle and throttle_every need each other"),
+        ("throttle_every", 50.0, "ms", "throttle and throttle_every need each other"),
         ("retry_spread", 50.0, "percent", "retry_spread needs retry_share and retry"),
     ] {
         let line = format!(

@@ -13,6 +13,7 @@
 //!   planes        and channels, each a pair of dates                  nand.rs, lane.rs
 //!   chance        what a read is tried again, or a command takes longer  chance.rs
 //!   pauses        in which nothing is programmed                        pause.rs
+//!   throttle      when writes are let in                                throttle.rs
 //!   steady state  planted from a small drive that was aged for real   plant.rs, planted.rs
 //! ```
 //!
@@ -38,13 +39,14 @@ mod pause;
 mod plant;
 mod planted;
 mod slc;
+mod throttle;
 mod victims;
 mod wear;
 mod work;
 
 pub use params::{
     BadParams, Cleaning, PageMappedParams, Pause, PowerLoss, ReadRetry, SlcCache, State, Suspend,
-    UNIT_BYTES,
+    Throttle, UNIT_BYTES,
 };
 pub use wear::Wear;
 pub use work::Counters;
@@ -325,8 +327,8 @@ impl PageMapped {
     #[inline]
     fn write(&mut self, at: u64, extent: Extent, durability: Durability) -> u64 {
         let arrived = self.host.write(at, extent.offset, extent.bytes);
-        self.nand.begin_write(arrived, self.log.mapped());
         let (first, end) = units_touched(extent);
+        self.nand.begin_write(arrived, end - first, self.log.mapped());
         self.take_map_along(first, end);
         self.merge_ends(extent, first, end);
         self.log.write(first, end, &mut self.nand);
@@ -367,7 +369,7 @@ impl PageMapped {
         if self.buffer_is_durable || self.durable_by == DurableBy::Always {
             return start + self.flush_ns;
         }
-        self.nand.begin_write(start, self.log.mapped());
+        self.nand.begin_write(start, 0, self.log.mapped());
         self.log.pad(&mut self.nand);
         start.max(self.nand.drained()) + self.flush_ns
     }

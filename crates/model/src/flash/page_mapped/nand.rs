@@ -8,6 +8,7 @@ use super::{
     params::{ReadRetry, Suspend, UNIT_BYTES},
     pause::Pauses,
     slc::{Placed, Slc},
+    throttle::Gate,
     work::{Origin, Work},
 };
 use crate::{FastCache, FastCacheKind, nanoseconds_for};
@@ -32,6 +33,9 @@ pub struct Nand {
     erases_due: Vec<u32>,
     suspend: Option<Suspend>,
     pauses: Pauses,
+    gate: Gate,
+    /// What all planes were given to do for writes so far, ns.
+    busy_ns: u64,
     /// A unit, and a whole NAND page, on a channel.
     unit_transfer_ns: u64,
     page_transfer_ns: u64,
@@ -97,6 +101,8 @@ impl Nand {
             program_ns: params.program_ns,
             suspend: params.suspend,
             pauses: Pauses::new(params.pause),
+            gate: Gate::new(params.throttle, planes),
+            busy_ns: 0,
             erase_ns: params.erase_ns,
             erase_group: params.erase_group,
             // Planes take turns.
@@ -206,12 +212,13 @@ impl Nand {
         self.buffer[self.oldest + wrap - back] > at
     }
 
-    /// A write has reached the drive.
+    /// A write of so many units has reached the drive.
     #[inline]
-    pub fn begin_write(&mut self, arrived: u64, mapped_units: u64) {
+    pub fn begin_write(&mut self, arrived: u64, units: u32, mapped_units: u64) {
         if self.slc.is_some() {
             self.fold_until(arrived, mapped_units);
         }
+        let arrived = self.gate.admit(arrived, units, self.busy_ns);
         (self.arrived, self.accepted, self.programmed) = (arrived, arrived, arrived);
     }
 
@@ -297,6 +304,7 @@ impl Work for Nand {
         if page != self.cleaned {
             self.cleaned = page;
             self.planes[plane].queue(self.arrived, self.read_ns);
+            self.busy_ns += self.read_ns;
         }
         let channel = usize::from(self.channel_of[plane]);
         self.channels[channel].queue(self.arrived, self.unit_transfer_ns);
@@ -313,6 +321,7 @@ impl Work for Nand {
         let program_ns = self.program_time(origin);
         let begins = self.pauses.over(self.planes[plane].next(loaded));
         let done = self.planes[plane].queue(begins, program_ns);
+        self.busy_ns += program_ns;
         self.buffer[self.oldest] = done;
         self.handed_over += 1;
         self.oldest += 1;
@@ -330,6 +339,7 @@ impl Work for Nand {
             self.erases_due[plane] = self.erase_group;
             let together_ns = self.erase_ns * u64::from(self.erase_group);
             self.planes[plane].queue(self.arrived, together_ns);
+            self.busy_ns += together_ns;
         }
     }
 }

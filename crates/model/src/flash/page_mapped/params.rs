@@ -55,6 +55,8 @@ pub struct PageMappedParams {
     pub suspend: Option<Suspend>,
     /// Times in which nothing is programmed; `None`: there are none.
     pub pause: Option<Pause>,
+    /// Phases in which writes are let in more slowly than they come; `None`: there are none.
+    pub throttle: Option<Throttle>,
     /// From the register to the array (tPROG), ns.
     pub program_ns: u64,
     /// Erasing a block (tBERS), ns.
@@ -176,6 +178,17 @@ pub struct Pause {
     /// How long, ns.
     pub ns: u64,
     /// From the end of one to the end of the next, ns.
+    pub every_ns: u64,
+}
+
+/// Phases in which writes are let in more slowly than they come, as firmware does whose cleaner has
+/// to catch up. The busier flash is, the longer they are; at the drive's ceiling writes are only
+/// spaced evenly.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Throttle {
+    /// At how many thousandths of the rate at which they came in the turn before.
+    pub share_per_mille: u32,
+    /// From the start of one phase to the start of the next, ns.
     pub every_ns: u64,
 }
 
@@ -377,6 +390,8 @@ impl PageMappedParams {
             ("random_write_bytes_per_s", self.random_write_bytes_per_s.unwrap_or(1)),
             ("slc_cache program_ns", self.slc_cache.map_or(1, |cache| cache.program_ns)),
             ("slc_cache fold_ns", self.slc_cache.and_then(|cache| cache.fold_ns).unwrap_or(1)),
+            ("throttle share_per_mille", self.throttle.map_or(1, |it| it.share_per_mille.into())),
+            ("throttle every_ns", self.throttle.map_or(1, |it| it.every_ns)),
             ("bits_per_cell", self.slc_cache.map_or(1, |cache| cache.bits_per_cell.into())),
         ] {
             if value == 0 {
@@ -402,6 +417,7 @@ impl PageMappedParams {
             ("read_spread_per_mille", self.read_spread_per_mille),
             ("retry spread_per_mille", self.read_retry.map_or(0, |retry| retry.spread_per_mille)),
             ("suspend spread_per_mille", self.suspend.map_or(0, |aside| aside.spread_per_mille)),
+            ("throttle share_per_mille", self.throttle.map_or(0, |it| it.share_per_mille)),
         ] {
             if per_mille > 1000 {
                 return Err(BadParams::Spread(name, per_mille));

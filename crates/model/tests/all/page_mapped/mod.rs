@@ -13,7 +13,7 @@ use block::{
 use model::{
     PageMapped, PageMappedParams, Sim, WriteCaching,
     flash::page_mapped::{
-        Cleaning, Counters, Pause, PowerLoss, ReadRetry, SlcCache, State, Suspend,
+        Cleaning, Counters, Pause, PowerLoss, ReadRetry, SlcCache, State, Suspend, Throttle,
     },
 };
 
@@ -35,6 +35,7 @@ fn small() -> PageMappedParams {
         read_retry: None,
         suspend: None,
         pause: None,
+        throttle: None,
         program_ns: 200_000,
         erase_ns: 1_500_000,
         erase_group: 1,

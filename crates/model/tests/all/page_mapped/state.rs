@@ -193,6 +193,13 @@ fn what_cannot_be_built_is_refused_in_a_sentence_that_names_it() {
     refused(|params| params.nand_page_bytes = 12_288, "nand_page_bytes");
     refused(|params| params.write_buffer_bytes = 2048, "write_buffer_bytes");
     refused(|params| params.reserve_superblocks = 1, "reserve_superblocks");
+    for (share_per_mille, every_ns, name) in
+        [(0, 1, "share_per_mille"), (1001, 1, "share_per_mille"), (1, 0, "every_ns")]
+    {
+        let throttle = Some(Throttle { share_per_mille, every_ns });
+        let refusal = PageMapped::new(&PageMappedParams { throttle, ..small() }, 1, 0);
+        assert!(refusal.expect_err(name).to_string().contains(name));
+    }
     refused(|params| params.capacity_bytes = 1 << 50, "capacity_bytes");
     refused(|params| params.link_bytes_per_s = 0, "link_bytes_per_s");
     refused(|params| params.stream_read_bytes_per_s = Some(0), "stream_read_bytes_per_s");

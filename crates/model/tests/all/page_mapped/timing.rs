@@ -369,6 +369,53 @@ fn a_pause_is_felt_as_far_as_the_buffer_does_not_hold_it() {
     assert!((least..=least + 10 * US).contains(&taken), "{taken}");
 }
 
+/// A drive of four planes whose flash takes 16 KiB a millisecond, which is asked for half of that
+/// in even time: in an eighth of each turn of 80 ms writes are let in at half their rate, and the
+/// one that came after half of that waits for the other half. A drive that is asked for all that
+/// it can do spaces its writes evenly: nobody waits for longer than the queue at that rate.
+#[test]
+fn a_throttle_holds_writes_back_below_the_ceiling_and_spaces_them_evenly_at_it() {
+    let throttle = Some(Throttle { share_per_mille: 500, every_ns: 80_000 * US });
+    let params = PageMappedParams {
+        throttle,
+        program_ns: 1_000 * US,
+        write_buffer_bytes: 64 << 10,
+        power_loss: PowerLoss::Protected,
+        ..small()
+    };
+    let free = (6 + 10) * US;
+    let waits = |params: &PageMappedParams| {
+        let mut bench = OnTheBench::new(params);
+        let mut done = Vec::new();
+        for unit in 0..1_600 {
+            let until = Instant(unit * 500 * US);
+            while bench.sim.now() < until {
+                bench.sim.wait(until, &mut done);
+            }
+            bench.submit(write(unit * 4096, 4096));
+        }
+        while done.len() < 1_600 {
+            bench.sim.wait(Instant::NEVER, &mut done);
+        }
+        done.sort_unstable_by_key(|it| it.issued);
+        done.into_iter().map(|it| it.finished.since(it.issued) - free).collect::<Vec<_>>()
+    };
+    assert_eq!(waits(&PageMappedParams { throttle: None, ..params.clone() }), [0; 1_600]);
+    let held_back = waits(&params);
+    assert!(held_back[..160].iter().all(|&ns| ns == 0));
+    let longest = held_back.iter().max().copied().unwrap_or(0) as f64 / US as f64;
+    assert!((longest / 5_000.0 - 1.0).abs() < 0.1, "{longest} us");
+    let at_the_ceiling = |params: &PageMappedParams| {
+        let (mut bench, mut unit) = (OnTheBench::new(params), 0);
+        bench.many(16, 4_000, &mut || {
+            unit += 1;
+            write(unit * 4096, 4096)
+        })
+    };
+    let plain = at_the_ceiling(&PageMappedParams { throttle: None, ..params.clone() });
+    assert!(at_the_ceiling(&params) < plain + plain / 50);
+}
+
 /// By the exponential's closed form, the median is ln 2 of the mean, p99 ln 100 of it.
 #[test]
 fn commands_take_longer_by_chance_and_no_rate_is_bounded_by_it() {
