@@ -156,6 +156,16 @@ impl Buf {
     }
 }
 
+impl Clone for Buf {
+    /// Memory of its own with the same contents, of another region: for a machine that is copied
+    /// whole. On the way of data it has no place.
+    fn clone(&self) -> Self {
+        let mut copy = Self::zeroed(self.bytes().len());
+        copy.bytes_mut().copy_from_slice(self.bytes());
+        copy
+    }
+}
+
 impl fmt::Debug for Buf {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Buf #{} of {} B", self.index, self.bytes)
@@ -184,6 +194,16 @@ mod tests {
             assert!(Arc::ptr_eq(buffer.region(), &region));
             assert!(buffer.bytes().iter().all(|&byte| byte == number as u8 + 1));
         }
+    }
+
+    #[test]
+    fn a_copy_holds_the_same_in_memory_of_its_own() {
+        let mut buffer = Buf::zeroed(5000);
+        buffer.bytes_mut()[4999] = 7;
+        let mut copy = buffer.clone();
+        assert_eq!(copy.bytes(), buffer.bytes());
+        copy.bytes_mut()[4999] = 8;
+        assert_eq!((buffer.bytes()[4999], copy.bytes()[4999]), (7, 8));
     }
 
     #[test]

@@ -108,6 +108,13 @@ pub trait Engine {
         Ok(())
     }
 
+    /// A second engine that goes on from the state of this one, on a clock of its own; `None` of
+    /// what there is only one of, as of a real drive, or where something is on its way up or down.
+    /// Nothing that is in reach beside the requests, such as a meter, comes along.
+    fn copy(&self) -> Option<Box<dyn Engine>> {
+        None
+    }
+
     /// `count` zeroed buffers of at least `bytes` each, all that the caller will ever need. An
     /// engine that can register memory with the kernel does it here. Call once, before submitting.
     fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {

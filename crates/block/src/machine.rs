@@ -26,6 +26,11 @@ pub trait Machine {
     fn allocation(&self, _drive: Drive, _offset: u64, len: u64) -> (Allocation, u64) {
         (Allocation::Data, len)
     }
+
+    /// As [`Engine::copy`].
+    fn copy(&self) -> Option<Box<dyn Machine>> {
+        None
+    }
 }
 
 impl<M: Machine + ?Sized> Machine for Box<M> {
@@ -52,6 +57,10 @@ impl<M: Machine + ?Sized> Machine for Box<M> {
     fn allocation(&self, drive: Drive, offset: u64, len: u64) -> (Allocation, u64) {
         (**self).allocation(drive, offset, len)
     }
+
+    fn copy(&self) -> Option<Box<dyn Machine>> {
+        (**self).copy()
+    }
 }
 
 /// What a machine wants done. Reused for the life of a stack, so that its steady state allocates
@@ -62,6 +71,13 @@ pub struct Effects {
     pub down: Vec<Request>,
     /// Completions for whoever submitted from above.
     pub up: Vec<Completion>,
+}
+
+impl Effects {
+    /// Whether nothing is wanted.
+    pub fn is_empty(&self) -> bool {
+        self.down.is_empty() && self.up.is_empty()
+    }
 }
 
 /// So long a transfer keeps a drive busy for longer than a system call takes: it is not held back
@@ -83,6 +99,12 @@ impl<M: Machine, E: Engine> Stack<M, E> {
     /// Sets `machine` on `engine`.
     pub fn new(machine: M, engine: E) -> Self {
         Self { machine, engine, effects: Effects::default(), below: Vec::new() }
+    }
+
+    /// As [`Engine::copy`], with this copy of the machine.
+    pub fn copy_with<C: Machine>(&self, machine: C) -> Option<Stack<C, Box<dyn Engine>>> {
+        let is_quiet = self.effects.is_empty() && self.below.is_empty();
+        is_quiet.then(|| self.engine.copy())?.map(|engine| Stack::new(machine, engine))
     }
 
     /// Passes on what the machine asked for; whether a long transfer was among it.
@@ -156,6 +178,11 @@ impl<M: Machine, E: Engine> Engine for Stack<M, E> {
 
     fn hand_over(&mut self) -> Result<(), IoError> {
         self.engine.hand_over()
+    }
+
+    fn copy(&self) -> Option<Box<dyn Engine>> {
+        let copy = self.copy_with(self.machine.copy()?)?;
+        Some(Box::new(copy))
     }
 
     fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {

@@ -51,7 +51,7 @@ pub struct Extent {
 }
 
 /// What a transfer carries: nothing when only time matters, a stamp for crash oracles, or bytes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Payload {
     /// A timing-only transfer.
     None,
@@ -71,7 +71,7 @@ pub enum Durability {
 }
 
 /// One operation on one drive. Transfers are all-or-nothing: engines finish short I/O themselves.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Command {
     /// Fill `into` from the drive.
     Read {
@@ -120,7 +120,7 @@ impl Command {
 }
 
 /// A [`Command`] with its sender's name and tag on it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Request {
     /// Echoed in the completion.
     pub tag: Tag,
@@ -136,7 +136,7 @@ pub struct Request {
 ///
 /// Requests outstanding together may complete, and take effect, in any order. Only
 /// [`Command::Flush`] orders: it covers every write that *completed* before it was submitted.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Completion {
     /// The request's tag.
     pub tag: Tag,

@@ -2,7 +2,7 @@
 //! found out.
 
 /// At most `capacity` things in flight, each with a number while it is. Allocated once.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Slots<T> {
     entries: Vec<Option<T>>,
     vacant: Vec<u32>,

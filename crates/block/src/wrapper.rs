@@ -37,6 +37,11 @@ pub trait Wrapper {
         at
     }
 
+    /// As [`Engine::copy`]; of the wrapper, and not only of the engine inside.
+    fn copied(&self) -> Option<Box<dyn Engine>> {
+        None
+    }
+
     /// Buffers for requests, as [`Engine::pool`]: those of the engine inside, unless they never
     /// reach it.
     fn memory(&mut self, count: usize, bytes: usize) -> Vec<Buf> {
@@ -96,6 +101,10 @@ impl<W: Wrapper> Engine for W {
         self.inner_mut().hand_over()
     }
 
+    fn copy(&self) -> Option<Box<dyn Engine>> {
+        self.copied()
+    }
+
     fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {
         self.memory(count, bytes)
     }
@@ -112,6 +121,10 @@ impl<E: Engine + ?Sized> Wrapper for Box<E> {
     #[inline]
     fn inner_mut(&mut self) -> &mut E {
         self
+    }
+
+    fn copied(&self) -> Option<Box<dyn Engine>> {
+        (**self).copy()
     }
 }
 

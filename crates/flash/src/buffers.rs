@@ -6,7 +6,7 @@ use block::{Buf, Data, Payload};
 /// Buffers of 4 KiB times a power of two, given back and taken again. What is out and what is kept
 /// for later are together no more than a limit, or than was out at the same time: sizes that are
 /// wanted no more make room for those that are.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Buffers {
     data: Data,
     spare: Vec<Vec<Buf>>,

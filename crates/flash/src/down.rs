@@ -17,7 +17,7 @@ pub(crate) enum Reach {
 }
 
 /// Requests on their way, each with the reason `W` why it was sent.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Down<W> {
     reach: Reach,
     flying: Slots<W>,

@@ -20,7 +20,7 @@ const WORDS: usize = 1024;
 type Page = Box<[u32; WORDS]>;
 
 /// The map, and where its pages are on the drive.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Map {
     /// A page has 2 to the power of this many entries.
     entries_log: u32,

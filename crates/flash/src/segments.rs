@@ -67,7 +67,7 @@ const FREE: Segment = Segment {
     discarding: false,
 };
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Segments {
     table: Vec<Segment>,
     /// The free ones, in the order in which they will be opened.

@@ -11,7 +11,7 @@ const FULL: u8 = DEGREES as u8;
 const NOT_LISTED: u8 = u8::MAX;
 
 /// The segments that may be emptied.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Victims {
     /// (last sequence number, segment) by degree; the last set is of full ones.
     degrees: Vec<BTreeSet<(u64, u32)>>,

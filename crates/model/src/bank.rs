@@ -67,4 +67,9 @@ impl<M: Machine + ?Sized> Machine for Bank<M> {
     fn next_wakeup(&self) -> Instant {
         self.alarms.iter().copied().min().expect("a bank has members")
     }
+
+    fn copy(&self) -> Option<Box<dyn Machine>> {
+        let members: Option<Vec<_>> = self.members.iter().map(|member| member.copy()).collect();
+        Some(Box::new(Bank { members: members?, alarms: self.alarms.clone() }))
+    }
 }

@@ -115,6 +115,13 @@ impl<M: Machine> Machine for Beside<M> {
     fn next_wakeup(&self) -> Instant {
         self.machine.next_wakeup()
     }
+
+    fn copy(&self) -> Option<Box<dyn Machine>> {
+        let machine = self.inner.is_empty().then(|| self.machine.copy())??;
+        let &Self { first, above, below, .. } = self;
+        let (beside, inner) = (self.beside.clone(), Effects::default());
+        Some(Box::new(Beside { machine, first, above, below, beside, inner }))
+    }
 }
 
 /// A drive behind a machine of its own.

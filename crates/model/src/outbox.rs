@@ -24,7 +24,7 @@ fn finished(key: Key) -> u64 {
 }
 
 /// Completions that wait for their time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Outbox {
     waiting: Slots<Completion>,
     /// The keys in front, then [`ABSENT`] for as far as the children of any of them may reach.

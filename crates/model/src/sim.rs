@@ -62,4 +62,9 @@ impl<M: Machine> Engine for Sim<M> {
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
+
+    fn copy(&self) -> Option<Box<dyn Engine>> {
+        let machine = self.effects.is_empty().then(|| self.machine.copy())??;
+        Some(Box::new(Sim { machine, now: self.now, effects: Effects::default() }))
+    }
 }

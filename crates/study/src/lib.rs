@@ -28,6 +28,7 @@ mod fill;
 mod line;
 mod list;
 mod load;
+mod managed;
 pub mod matrix;
 mod models;
 pub mod on;

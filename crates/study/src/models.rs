@@ -19,6 +19,10 @@ use target::catalog::Catalog;
 /// Why an expression finds no value in a table that was not asked for.
 const NOT_MODELLED: &str = "its table was not modelled";
 
+/// Trials on copies of one stack that was filled; more are cut, so that threads have something to
+/// share.
+const COPIES_MAX: usize = 7;
+
 /// What the models say of a study.
 #[derive(Clone, Debug)]
 pub struct Models {
@@ -144,13 +148,38 @@ fn batches(dossier: &Dossier, tables: &BTreeSet<String>) -> Vec<Batch> {
     }
     let is_needed = |at: &usize| is_of(&dossier.cells[*at], tables);
     let batches = batches.into_values().filter_map(|batch| batch.up_to_last(is_needed));
-    let mut batches: Vec<Batch> = batches.collect();
+    let mut batches = share_fills(batches);
     // What takes longest is begun first, so that nobody waits for it alone at the end.
     batches.sort_by_key(|batch| Reverse(batch.effort()));
     batches
 }
 
+/// Joins trials that are each done on a copy of the same filled stack, as many as one batch may
+/// have.
+fn share_fills(batches: impl Iterator<Item = Batch>) -> Vec<Batch> {
+    let mut joined: Vec<Batch> = Vec::new();
+    for mut batch in batches {
+        let fits = |last: &&mut Batch| {
+            last.trials.len() < COPIES_MAX
+                && last.stack == batch.stack
+                && last.begins_filled()
+                && batch.begins_filled()
+        };
+        match joined.last_mut().filter(fits) {
+            Some(last) => last.trials.append(&mut batch.trials),
+            None => joined.push(batch),
+        }
+    }
+    joined
+}
+
 impl Batch {
+    /// Whether each of its trials can be done on a copy of a filled stack.
+    fn begins_filled(&self) -> bool {
+        let mut trials = self.trials.keys();
+        trials.all(|(trial, metric)| trial::begins_filled(trial) && metric == "iops")
+    }
+
     /// Its trials up to the last that gives a needed cell: those that go before leave the drive in
     /// the state that the next one finds, and the draws of a shared stack go on.
     fn up_to_last(mut self, is_needed: impl Fn(&usize) -> bool) -> Option<Self> {

@@ -3,6 +3,7 @@
 use crate::{
     Before, Case, Figure, Flush, Op, Order, Setup, Streams, Study, Then, Trial, bonnie,
     fill::fill,
+    managed::{overwrite, overwrite_from, random_writers},
     pass::{SEED, TrialError, cell_of, pass},
     run_loads, surface,
 };
@@ -27,14 +28,6 @@ const FLASH_FILE_BYTES: u64 = 256 << 20;
 /// The small part of [`Trial::Hot`], percent of the area: of a disk of 750 GB 75 MB, more than
 /// its own buffer, and so little that no distance within it counts.
 const HOT_PERCENT: f64 = 0.01;
-
-/// Windows that must agree before a rate is said to last, by which factor they may differ, and
-/// after how many it is taken as it is: five times all blocks.
-const LASTING: usize = 4;
-/// See [`LASTING`].
-const LASTING_SPREAD: f64 = 1.03;
-/// See [`LASTING`].
-const LASTING_WINDOWS_MAX: usize = 20;
 
 /// What a trial gave.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -136,8 +129,14 @@ pub(crate) fn leaves_as_found(setup: &Setup) -> bool {
     }
 }
 
-/// Does trials that leave the stack as they found it, one after the other on one stack; operations
-/// per second of each.
+/// Whether it changes what was written to the stack before, but can be done on a copy of one that
+/// was filled: random writes to a managed volume.
+pub(crate) fn begins_filled(trial: &Trial) -> bool {
+    matches!(trial, Trial::Managed { op: Op::Write, .. })
+}
+
+/// Does trials that leave the stack as they found it, one after the other on one stack; or each on
+/// a copy of one that was filled. Operations per second of each.
 ///
 /// # Errors
 /// When the stack cannot be built, or fails.
@@ -148,18 +147,21 @@ pub fn measure_together(
     effort: Effort,
 ) -> Result<Vec<f64>, TrialError> {
     let bench = Bench { catalog, effort };
+    if trials.iter().all(begins_filled) {
+        return bench.on_copies(stack, trials);
+    }
     let mut opened = bench.open(stack)?;
     let mut rates = Vec::with_capacity(trials.len());
     let mut is_filled = false;
     for trial in trials {
         let (op, block_bytes, threads) = match *trial {
             Trial::Direct { op, block_bytes, threads } => (op, block_bytes, threads),
-            Trial::Managed { op, block_bytes, threads, .. } => {
+            Trial::Managed { op: Op::Read, block_bytes, threads, .. } => {
                 if !is_filled {
                     fill_in_order(&mut opened, u64::MAX)?;
                     is_filled = true;
                 }
-                (op, block_bytes, threads)
+                (Op::Read, block_bytes, threads)
             }
             other => unreachable!("{other:?} needs a stack of its own"),
         };
@@ -234,10 +236,29 @@ impl Bench<'_> {
         fill_in_order(&mut opened, u64::MAX)?;
         let rate = match (op, before) {
             (Op::Read, _) => self.at_random(&mut opened, op, block_bytes, threads)?,
-            (Op::Write, Before::Filled) => burst(&mut opened, block_bytes, threads)?,
-            (Op::Write, Before::Overwritten) => sustained(&mut opened, block_bytes, threads)?,
+            (Op::Write, before) => overwrite(&mut opened, block_bytes, threads, before)?,
         };
         Ok((rate, opened.engine.hash()))
+    }
+
+    /// Random writes, each trial on a managed volume that was filled once for all of them; on one
+    /// of its own where there is no copy to be had.
+    fn on_copies(&self, stack: &str, trials: &[Trial]) -> Result<Vec<f64>, TrialError> {
+        let mut filled = self.open(stack)?;
+        fill_in_order(&mut filled, u64::MAX)?;
+        let rate = |trial: &Trial| {
+            let Trial::Managed { op: Op::Write, block_bytes, threads, before } = *trial else {
+                unreachable!("{trial:?} does not begin on a volume that was filled")
+            };
+            match filled.copy_managed() {
+                Some(mut copy) => {
+                    let pool_bytes = copy.machine.counters().map(|all| all.clean_pool_bytes);
+                    overwrite_from(&mut copy, pool_bytes, block_bytes, threads, before)
+                }
+                None => Ok(self.managed(stack, Op::Write, block_bytes, threads, before)?.0),
+            }
+        };
+        trials.iter().map(rate).collect()
     }
 
     fn at_random(
@@ -400,7 +421,8 @@ impl Bench<'_> {
                 let blocks = half_bytes / 4096;
                 // Twice what there is: what was free at first is used up.
                 let length = Length::of(blocks / 4).after(2 * blocks);
-                let mut writers = random_writers(&mut opened, 4096, DEPTH, half_bytes)?;
+                opened.make_ready(&bm_flash(Op::Write, Pattern::Random, 4096, DEPTH))?;
+                let mut writers = random_writers(&mut opened, 4096, DEPTH, half_bytes);
                 writers.run(&mut opened, length)?.iops()
             }
         };
@@ -417,7 +439,7 @@ impl Bench<'_> {
 }
 
 /// A cell of bm-flash, over all of the stack.
-fn bm_flash(op: Op, pattern: Pattern, block_bytes: u32, threads: u16) -> CellSpec {
+pub(crate) fn bm_flash(op: Op, pattern: Pattern, block_bytes: u32, threads: u16) -> CellSpec {
     let settings = [("block", block_bytes.to_string()), ("threads", threads.to_string())];
     let settings = settings.map(|(key, value)| (key.to_owned(), value));
     cell_of("bm-flash", &settings, |cell| {
@@ -455,53 +477,6 @@ fn durable_writes(opened: &mut Opened, method: &str, offset: u64) -> Result<Pace
     cell.file_bytes = Some(offset + operations * u64::from(stream.block_bytes));
     stream.shift_bytes = offset;
     pass(opened, &cell, Length::of(operations))
-}
-
-/// Workers of bm-flash's random writes over the first `span_bytes`, which go on from run to run:
-/// what ends them is no number of operations that is known before.
-fn random_writers(
-    opened: &mut Opened,
-    block_bytes: u32,
-    threads: u16,
-    span_bytes: u64,
-) -> Result<Counted, TrialError> {
-    let cell = bm_flash(Op::Write, Pattern::Random, block_bytes, threads);
-    opened.make_ready(&cell)?;
-    Ok(lab::trial::workers(opened, &cell, span_bytes, SEED))
-}
-
-/// Random writes into half of a managed volume's free space; a second. What is in memory or in a
-/// drive's buffer is not done: the clock stops after a flush.
-fn burst(opened: &mut Opened, block_bytes: u32, threads: u16) -> Result<f64, TrialError> {
-    let counters = opened.managed().and_then(|volume| volume.counters());
-    let pool_bytes = counters.expect("a managed volume that is open").clean_pool_bytes;
-    let counted = (pool_bytes / 2 / u64::from(block_bytes)).max(1);
-    let span_bytes = opened.contract().capacity_bytes;
-    let mut writers = random_writers(opened, block_bytes, threads, span_bytes)?;
-    let pace = writers.run(opened, Length::of(counted))?;
-    let flush_ns = once(opened, Command::Flush)?;
-    Ok(counted as f64 / (pace.seconds + flush_ns as f64 / 1e9))
-}
-
-/// Random writes until their rate lasts; a second. It does when [`LASTING`] windows in a row, each
-/// of a quarter of the blocks, differ by no more than [`LASTING_SPREAD`]; their mean is the rate.
-/// The SNIA's test specification asks as much of a steady state, but less closely.
-fn sustained(opened: &mut Opened, block_bytes: u32, threads: u16) -> Result<f64, TrialError> {
-    let span_bytes = opened.contract().capacity_bytes;
-    let length = Length::of((span_bytes / u64::from(block_bytes)).div_ceil(4));
-    let mut writers = random_writers(opened, block_bytes, threads, span_bytes)?;
-    let mut windows = Vec::with_capacity(LASTING_WINDOWS_MAX);
-    loop {
-        windows.push(writers.run(opened, length)?.seconds);
-        // The first window writes into what was free.
-        let Some(last) = windows[1..].last_chunk::<LASTING>() else { continue };
-        let [least, most] = [f64::min, f64::max].map(|of| last.iter().copied().reduce(of));
-        let lasts = most.zip(least).is_some_and(|(most, least)| most <= LASTING_SPREAD * least);
-        if lasts || windows.len() == LASTING_WINDOWS_MAX {
-            let seconds: f64 = last.iter().sum();
-            return Ok((LASTING as u64 * length.counted) as f64 / seconds);
-        }
-    }
 }
 
 /// Writes the first `file_bytes` of the file, or all there is, from front to end.
@@ -544,6 +519,32 @@ mod tests {
             let alone = alone.expect("a rate")[0];
             // Other victims are cleaned: what differs is chance.
             assert!((rate / alone - 1.0).abs() < 0.01, "{trial:?}: {rate} and {alone}");
+        }
+    }
+
+    #[test]
+    fn writes_to_a_copy_of_a_filled_volume_go_exactly_as_to_one_that_was_filled_for_them() {
+        let catalog = Catalog::built_in().expect("a catalog");
+        let bench = Bench { catalog: &catalog, effort: Effort::SEARCH };
+        for (stack, is_copied) in [
+            ("mtron-pro-32/flash:drive-size=256M", true),
+            ("4xmtron-pro-32/raid5:chunk=64K,driver=md/flash:drive-size=768M", true),
+            ("intel-x25e-32/flash:drive-size=64M", false),
+        ] {
+            let copy = bench.open(stack).expect("a stack").copy_managed();
+            assert_eq!(copy.is_some(), is_copied, "{stack}");
+            let kinds = [(4096, 1, Before::Filled), (65_536, 10, Before::Overwritten)];
+            let trials = kinds.map(|(block_bytes, threads, before)| Trial::Managed {
+                op: Op::Write,
+                block_bytes,
+                threads,
+                before,
+            });
+            let together = bench.on_copies(stack, &trials).expect("rates");
+            for ((block_bytes, threads, before), rate) in kinds.into_iter().zip(together) {
+                let alone = bench.managed(stack, Op::Write, block_bytes, threads, before);
+                assert_eq!(rate, alone.expect("a rate").0, "{stack}: {block_bytes} {before:?}");
+            }
         }
     }
 

@@ -27,7 +27,7 @@ use block::{Durability, Extent, Instant, IoError, Payload};
 /// A superblock that could not be written so often in a row is left to the next checkpoint.
 const ATTEMPTS: u32 = 3;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Attest {
     every: Attesting,
     /// The newest that is durable in two copies.

@@ -21,7 +21,7 @@ pub(super) struct Opened {
     pub all: u32,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Blocks {
     pub layout: Layout,
     map: Map,

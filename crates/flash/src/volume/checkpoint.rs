@@ -39,14 +39,14 @@ pub(super) enum Host {
 }
 
 /// What is new once a checkpoint is durable.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Ended {
     /// Segments that it set free.
     pub freed: Vec<u32>,
 }
 
 /// The one that is under way, and what the next one needs to know.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Checkpoints {
     under_way: Option<Checkpoint>,
     /// Generation of the root that comes next.
@@ -59,7 +59,7 @@ pub(super) struct Checkpoints {
     page_blocks: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Checkpoint {
     stage: Stage,
     /// C.

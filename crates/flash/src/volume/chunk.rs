@@ -19,7 +19,7 @@ pub(super) enum Flight {
     Failed,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Chunk {
     pub stream: Stream,
     pub segment: u32,

@@ -36,7 +36,7 @@ const ATTEMPTS: u8 = 3;
 /// serves one request after the other the host's read waits for no more than these.
 const READS: u32 = 16;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Cleaner {
     /// Being emptied. A second one is begun while the last blocks of the first are copied.
     victims: VecDeque<Victim>,
@@ -59,7 +59,7 @@ pub(super) struct Cleaner {
     read_blocks: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Victim {
     segment: u32,
     /// Block of the segment at which the next chunk begins.
@@ -73,7 +73,7 @@ struct Victim {
 }
 
 /// What is alive of a chunk.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Piece {
     number: u32,
     runs: Vec<Run>,

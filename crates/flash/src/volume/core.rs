@@ -30,7 +30,7 @@ use block::{
     Request,
 };
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Core {
     report: OpenReport,
     log: Log,

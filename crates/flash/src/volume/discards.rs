@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 /// In flight at the same time: enough to keep a drive at it, and few for a read to wait for.
 const FLYING: u32 = 4;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Announcements {
     /// None where the drive is told nothing, or does not know the command.
     discards: Discards,

@@ -42,7 +42,7 @@ pub(super) enum Waiter {
     Write(u32),
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Flushes {
     /// Operations whose entries may be in open chunks.
     arrived: Vec<Waiter>,

@@ -11,7 +11,7 @@ use crate::{
 use block::{Command, Completion, Data, Durability, Effects, Extent, Geometry, Instant, Payload};
 
 /// Why a request was sent to the drive.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Why {
     /// A read that needs no more than its own buffer.
     Whole {
@@ -85,7 +85,7 @@ impl Mark {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Io {
     now: Instant,
     data: Data,

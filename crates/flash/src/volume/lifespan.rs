@@ -3,7 +3,7 @@
 /// Over so many segments the mean is taken.
 const SAMPLE: u32 = 16;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Lifespan {
     /// Mean of the last [`SAMPLE`] segments of short-lived blocks that were emptied, in chunks;
     /// none before there were that many.

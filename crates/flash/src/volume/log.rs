@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 /// Where each stream goes on: a segment and a block of it.
 pub(super) type Places = [Option<(u32, u32)>; STREAMS];
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Appender {
     /// Where the next chunk goes.
     place: Option<(u32, u32)>,
@@ -38,7 +38,7 @@ struct Appender {
 }
 
 /// The streams, and the chunks on their way by number.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Log {
     pub io: Io,
     pub blocks: Blocks,
@@ -73,7 +73,7 @@ pub(super) struct Log {
 }
 
 /// What recovery, or creation, knows of the log.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct LogStart {
     pub id: VolumeId,
     pub epoch: u32,

@@ -253,6 +253,22 @@ impl Volume {
         self.core().into_iter().flat_map(Core::mappings)
     }
 
+    /// A second one in the same state, for a copy of what lies below; none while it is being opened,
+    /// or something waits for that.
+    pub fn twin(&self) -> Option<Self> {
+        let Phase::Open(core) = &self.phase else { return None };
+        let is_quiet = self.held.is_empty() && self.refused.is_empty();
+        is_quiet.then(|| Self {
+            below: self.below,
+            settings: self.settings,
+            phase: Phase::Open(core.clone()),
+            held: VecDeque::new(),
+            refused: Vec::new(),
+            now: self.now,
+            started: self.started,
+        })
+    }
+
     /// Holds the accounts against a count of everything.
     ///
     /// # Panics
@@ -401,5 +417,9 @@ impl Machine for Volume {
 
     fn allocation(&self, _: Drive, offset: u64, len: u64) -> (Allocation, u64) {
         self.core().map_or((Allocation::Data, len), |core| core.allocation(offset, len))
+    }
+
+    fn copy(&self) -> Option<Box<dyn Machine>> {
+        self.twin().map(|twin| Box::new(twin) as Box<dyn Machine>)
     }
 }

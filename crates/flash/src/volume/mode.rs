@@ -20,7 +20,7 @@ pub(super) enum State {
 
 /// The state, and whether recovery has ended. Open -> Stopping -> Stopped; every one of them may be
 /// latched, and nothing leads back.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Mode {
     state: State,
     /// The checkpoint that ends recovery is not done.

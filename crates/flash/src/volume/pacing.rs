@@ -32,7 +32,7 @@ const WEIGHT_MIN: f64 = 0.5;
 const DAY_NS: f64 = 86_400e9;
 
 /// What the host and the cleaner may still do.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Pacer {
     levels: Levels,
     /// With so many blocks mapped.
@@ -58,7 +58,7 @@ pub(super) struct Pacer {
 }
 
 /// Blocks in a second.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Rate {
     since: Instant,
     blocks: u64,
@@ -88,7 +88,7 @@ impl Rate {
 }
 
 /// Fills by time and is emptied by use; may be overdrawn once.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Bucket {
     bytes_per_s: Option<f64>,
     bytes_max: f64,

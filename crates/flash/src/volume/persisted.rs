@@ -10,7 +10,7 @@ struct Sent {
     durable_seq: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Persisted {
     /// Known to be durable by what is on the drive, whatever comes after it.
     mark: Mark,

@@ -30,7 +30,7 @@ use crate::{
 const AUTO_AMPLIFICATION: f64 = 1.2;
 
 /// How victims are chosen, and so whether classes are told apart.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Placement {
     chosen: Cleaning,
     /// What [`Cleaning::Auto`] comes to.

@@ -22,7 +22,7 @@ const EINVAL: IoError = IoError::Os(22);
 /// at a time. A longer one goes alone.
 pub(super) const PIECES_BYTES_MAX: u64 = 8 << 20;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Read {
     tag: Tag,
     issued: Instant,
@@ -56,7 +56,7 @@ impl Read {
 
 /// Where on the drive the blocks of a read are. Taken from a store and given back, so that reads
 /// allocate nothing.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Pieces {
     runs: Vec<Run>,
     /// Of all runs, as the map had them when the read began; empty without checksums in the map.
@@ -109,7 +109,7 @@ impl Pieces {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Reads {
     under_way: Slots<Read>,
     spare: Vec<Pieces>,

@@ -12,7 +12,7 @@ use crate::{
 use std::collections::VecDeque;
 
 /// What an entry of a record does that no chunk holds.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Replay {
     Write(u32, Box<[u8]>),
     /// From a block up to another.
@@ -21,7 +21,7 @@ pub(super) enum Replay {
     Lost(u32),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Replays {
     left: VecDeque<Replay>,
 }

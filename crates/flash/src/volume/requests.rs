@@ -11,7 +11,7 @@ pub(super) enum Parked {
     Write(u32),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Requests {
     queue_depth: usize,
     /// No answer comes sooner after its request, ns.

@@ -26,7 +26,7 @@ use crate::{
 use block::{Command, Durability, Extent, IoError, Payload};
 use std::collections::VecDeque;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Ring {
     /// The last record that was begun, the last that is on the drive, the last that is durable
     /// there.
@@ -48,7 +48,7 @@ pub(super) struct Ring {
     absorbed: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Needed {
     /// Bit by bit, the streams whose open chunk holds entries of it.
     open: u8,

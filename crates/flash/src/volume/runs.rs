@@ -5,7 +5,7 @@ use crate::{format::Entry, layout::Layout, map::LOST, shape::BLOCK_BYTES};
 use block::{Extent, IoError, Payload};
 
 /// Blocks of one read: live ones, and the holes between that cost less than another request.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Run {
     pub location: u32,
     /// With the holes.

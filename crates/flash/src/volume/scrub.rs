@@ -77,7 +77,7 @@ pub struct ScrubReport {
     pub damaged: Vec<Range<u32>>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Scrub {
     plan: Option<Scrubbing>,
     /// When it wants to be woken.
@@ -97,7 +97,7 @@ pub(super) struct Scrub {
 }
 
 /// Blocks of one read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Piece {
     alive: Vec<Alive>,
 }

@@ -24,7 +24,7 @@ use std::collections::{BTreeSet, VecDeque};
 const EINVAL: IoError = IoError::Os(22);
 const ENOSPC: IoError = IoError::Os(28);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Write {
     tag: Tag,
     issued: Instant,
@@ -45,7 +45,7 @@ struct Write {
     error: Option<IoError>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Split {
     block: u32,
     /// What it held.
@@ -54,7 +54,7 @@ struct Split {
 }
 
 /// What a client asks to be written or, without data, trimmed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct WriteRequest {
     pub tag: Tag,
     pub offset: u64,
@@ -117,7 +117,7 @@ impl Write {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Writes {
     under_way: Slots<Write>,
     /// Writes that wait for room in a chunk, in their order.

@@ -19,7 +19,7 @@ use crate::media::MIXED_STAMPS;
 use block::{Buf, Payload};
 
 /// Buffers and images, recycled.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Carrier {
     layout: Layout,
     /// Buffers by the logarithm of their length.

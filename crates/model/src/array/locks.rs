@@ -22,7 +22,7 @@ impl Stripes {
 }
 
 /// Who holds what, and who waits.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Locks {
     held: Vec<(Stripes, u32)>,
     waiting: Vec<(Stripes, u32)>,

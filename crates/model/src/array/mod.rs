@@ -41,7 +41,7 @@ const REBUILD_STEP_BYTES: u64 = 1 << 20;
 const REFUSAL_NS: u64 = 1_000;
 
 /// The array, a machine over its members. Budget: 300 ns a member command.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Array {
     layout: Layout,
     geometry: Geometry,
@@ -64,7 +64,7 @@ pub struct Array {
 }
 
 /// A request from above, or a step of the rebuild.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Operation {
     tag: Tag,
     actor: Actor,
@@ -276,6 +276,10 @@ impl Machine for Array {
     fn next_wakeup(&self) -> Instant {
         let rebuild = self.rebuild.map_or(Instant::NEVER, |progress| progress.next_at);
         self.refusals.next().min(rebuild)
+    }
+
+    fn copy(&self) -> Option<Box<dyn Machine>> {
+        Some(Box::new(self.clone()))
     }
 }
 

@@ -55,7 +55,7 @@ impl Missing<'_> {
 }
 
 /// How busy each member is, for levels with copies to choose from.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Load {
     /// Commands outstanding.
     pub(super) outstanding: Vec<u32>,
@@ -64,7 +64,7 @@ pub(super) struct Load {
 }
 
 /// The list under construction.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Plan {
     layout: Layout,
     pub(super) pieces: Vec<Piece>,

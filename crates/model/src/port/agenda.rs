@@ -4,7 +4,7 @@ use block::Instant;
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// Things to do by time; equal times in the order they were noted.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Agenda<T> {
     heap: BinaryHeap<Reverse<(Instant, u64, T)>>,
     sequence: u64,

@@ -7,7 +7,7 @@ use block::{Actor, Instant};
 /// What one thread asks for in one instant: one system call, or one request that the array above
 /// cut. Its commands are held back until the thread has handed over the last (the plugged queue of
 /// Linux 2.6 block layers; `blk_start_plug` since 2.6.39), and the thread's own time is spent once.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Batch {
     pub(super) actor: Actor,
     opened: Instant,
@@ -21,7 +21,7 @@ pub(super) struct Batch {
 }
 
 /// Threads and the serial resource.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Host {
     threads: Vec<Thread>,
     serial_free_at: Instant,

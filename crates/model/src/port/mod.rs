@@ -43,7 +43,7 @@ use pieces::Pool;
 const NOTHING: u32 = u32::MAX;
 
 /// A controller with its drives below it. Budget: 200 ns a command.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Port {
     params: PortParams,
     lanes: Vec<Lane>,
@@ -63,7 +63,7 @@ pub struct Port {
 }
 
 /// One drive's side of the port.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Lane {
     attached: Attached,
     /// Requests that have commands left to send, a list.
@@ -76,7 +76,7 @@ struct Lane {
 }
 
 /// A request from above.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Held {
     tag: Tag,
     actor: Actor,
@@ -107,7 +107,7 @@ enum FollowUp {
 }
 
 /// A command at its drive.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Sent {
     request: u32,
     /// First byte within the request.
@@ -438,5 +438,9 @@ impl Machine for Port {
 
     fn next_wakeup(&self) -> Instant {
         self.agenda.next().min(self.outbox.next())
+    }
+
+    fn copy(&self) -> Option<Box<dyn Machine>> {
+        Some(Box::new(self.clone()))
     }
 }

@@ -4,7 +4,7 @@ use crate::media::MIXED_STAMPS;
 use block::{Buf, Payload};
 
 /// Buffers for the pieces of requests that carry bytes. Empty for ever in timing-only runs.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Pool {
     free: Vec<Buf>,
     buffer_bytes: usize,

@@ -46,4 +46,8 @@ impl Machine for Drives {
     fn next_wakeup(&self) -> Instant {
         self.0.borrow().next_wakeup()
     }
+
+    fn copy(&self) -> Option<Box<dyn Machine>> {
+        self.0.borrow().copy()
+    }
 }

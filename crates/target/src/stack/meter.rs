@@ -76,4 +76,9 @@ impl<M: Machine> Machine for Metered<M> {
     fn next_wakeup(&self) -> Instant {
         self.machine.next_wakeup()
     }
+
+    /// Without a meter.
+    fn copy(&self) -> Option<Box<dyn Machine>> {
+        self.machine.copy()
+    }
 }

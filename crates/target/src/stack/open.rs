@@ -254,6 +254,13 @@ impl Opened {
         all
     }
 
+    /// A second one of the managed volume on top, on drives of its own, that goes on from the state
+    /// of this one; none without such a volume, or where something below cannot be copied.
+    pub fn copy_managed(&self) -> Option<Managed> {
+        let Top::Volume(Below::Managed(stack)) = &self.engine.engine else { return None };
+        stack.copy_with(stack.machine.twin()?)
+    }
+
     /// The managed volume, if there is one: its counters.
     pub fn managed(&self) -> Option<&flash::Volume> {
         let below = match &self.engine.engine {

@@ -34,7 +34,7 @@ use std::collections::VecDeque;
 use writer::Writer;
 
 /// The drive. Budget: 100 ns a request.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct BlockMapped {
     params: BlockMappedParams,
     queue_depth: u32,
@@ -60,7 +60,7 @@ struct Line {
     destage_ns: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Held {
     tag: Tag,
     issued: Instant,
@@ -269,5 +269,9 @@ impl Machine for BlockMapped {
 
     fn next_wakeup(&self) -> Instant {
         self.outbox.next().min(self.destaged_at)
+    }
+
+    fn copy(&self) -> Option<Box<dyn Machine>> {
+        Some(Box::new(self.clone()))
     }
 }

@@ -14,7 +14,7 @@ use super::BlockMappedParams;
 use crate::nanoseconds_for;
 
 /// The mapped units and the run of writes that is being laid down.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Writer {
     merge_ns: u64,
     merge_free_bytes: u64,
