@@ -8,7 +8,7 @@
 //!   |<-- longer the busier flash was in the last turn -->|
 //! ```
 //!
-//! Of two drives with one firmware and different spare the published waits of writes say how long:
+//! Of two drives of one family and different spare the published waits of writes say how long:
 //! the share of writes that wait is about the cube of the share of its ceiling that a drive is
 //! asked for, and the longest of them is that of a queue served at a share of the rate asked for.
 //! What is held back must find room in the rest of the turn: at a drive's ceiling nothing is, and
