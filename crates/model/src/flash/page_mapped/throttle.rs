@@ -150,7 +150,7 @@ mod tests {
     fn no_more_is_held_back_than_finds_room_in_the_rest_of_the_turn() {
         for busy in 1..=ALL {
             let (length, share) = phase(busy, ALL / 4);
-            assert!(length <= busy && share >= ALL / 4 && share <= ALL, "{busy}");
+            assert!(length <= busy && (ALL / 4..=ALL).contains(&share), "{busy}");
             let taken = length * share / ALL * busy / ALL + (ALL - length);
             assert!(taken + 4 >= busy, "{busy}: {taken}");
         }
