@@ -8,7 +8,7 @@
 //!   |<-- longer the busier flash was in the last turn -->|
 //! ```
 //!
-//! Of two drives with one firmware and different spare the published waits of writes say how long:
+//! Of two drives of one family and different spare the published waits of writes say how long:
 //! the share of writes that wait is about the cube of the share of its ceiling that a drive is
 //! asked for, and the longest of them is that of a queue served at a share of the rate asked for.
 //! What is held back must find room in the rest of the turn: at a drive's ceiling nothing is, and
@@ -150,7 +150,7 @@ mod tests {
     fn no_more_is_held_back_than_finds_room_in_the_rest_of_the_turn() {
         for busy in 1..=ALL {
             let (length, share) = phase(busy, ALL / 4);
-            assert!(length <= busy && share >= ALL / 4 && share <= ALL, "{busy}");
+            assert!(length <= busy && (ALL / 4..=ALL).contains(&share), "{busy}");
             let taken = length * share / ALL * busy / ALL + (ALL - length);
             assert!(taken + 4 >= busy, "{busy}: {taken}");
         }
