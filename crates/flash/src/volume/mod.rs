@@ -253,8 +253,8 @@ impl Volume {
         self.core().into_iter().flat_map(Core::mappings)
     }
 
-    /// A second one in the same state, for a copy of what lies below; none while it is being opened,
-    /// or something waits for that.
+    /// A second one in the same state, for a copy of what lies below; none while it is being
+    /// opened, or something waits for that.
     pub fn twin(&self) -> Option<Self> {
         let Phase::Open(core) = &self.phase else { return None };
         let is_quiet = self.held.is_empty() && self.refused.is_empty();
