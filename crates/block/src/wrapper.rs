@@ -205,13 +205,18 @@ mod tests {
             Err(IoError::Offline)
         }
 
+        fn copy(&self) -> Option<Box<dyn Engine>> {
+            self.note("copy");
+            None
+        }
+
         fn pool(&mut self, count: usize, _: usize) -> Vec<Buf> {
             self.note("pool");
             Buf::pool(count + 1, 1).1
         }
     }
 
-    /// A wrapper that adds nothing.
+    /// A wrapper that adds nothing. Only such a one may give a copy of what is inside for its own.
     struct Plain(Probe);
 
     impl Wrapper for Plain {
@@ -223,6 +228,10 @@ mod tests {
 
         fn inner_mut(&mut self) -> &mut Probe {
             &mut self.0
+        }
+
+        fn copied(&self) -> Option<Box<dyn Engine>> {
+            self.0.copy()
         }
     }
 
@@ -255,6 +264,7 @@ mod tests {
         assert_eq!(engine.poll_fd().map(|it| it.as_raw_fd()), Some(io::stdin().as_raw_fd()));
         assert_eq!(engine.allocation(Drive(0), 0, 4096), HOLE);
         assert_eq!(engine.hand_over(), Err(IoError::Offline));
+        assert!(engine.copy().is_none());
         assert_eq!(engine.pool(2, 4096).len(), 3);
         assert_eq!(engine.0.asked.take(), methods());
     }
