@@ -41,7 +41,7 @@ fn params(mode: WriteMode, map: MapPlace, seed: u64) -> SsdCacheParams {
         takes: Takes::ReadsAndWrites,
     };
     params.clean_per_mille = params.dirty_per_mille;
-    if seed % 3 == 0 {
+    if seed.is_multiple_of(3) {
         params.takes = Takes::WholeBlocks;
     }
     if mode == WriteMode::Back && seed % 4 == 1 {
