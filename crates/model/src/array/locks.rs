@@ -1,5 +1,7 @@
 //! Stripe locks: two writes to the same place of a row take turns.
 
+use std::collections::BTreeSet;
+
 /// What one write holds: rows, and columns within the chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stripes {
@@ -21,44 +23,69 @@ impl Stripes {
     }
 }
 
-/// Who holds what, and who waits.
+/// Who holds what, and who waits for whom.
 #[derive(Clone, Debug)]
 pub(super) struct Locks {
-    held: Vec<(Stripes, u32)>,
-    waiting: Vec<(Stripes, u32)>,
+    /// By the operation's number.
+    claims: Vec<Claim>,
+    /// First row and operation of all who hold or wait.
+    by_row: BTreeSet<(u64, u32)>,
+    /// The most rows after the first that one of them ever had.
+    most_rows: u64,
+}
+
+/// What an operation holds or waits for.
+#[derive(Clone, Debug)]
+struct Claim {
+    stripes: Stripes,
+    /// So many who came before are in the way; none, and it is held.
+    waits_for: u32,
+    /// Who came later and waits for this one, in the order they came.
+    followers: Vec<u32>,
 }
 
 impl Locks {
     pub(super) fn new(capacity: u32) -> Self {
-        let list = || Vec::with_capacity(capacity as usize);
-        Self { held: list(), waiting: list() }
+        let nothing = Stripes { first_row: 0, last_row: 0, from: 0, to: 0, excludes_all: false };
+        let claim = Claim { stripes: nothing, waits_for: 0, followers: Vec::new() };
+        Self { claims: vec![claim; capacity as usize], by_row: BTreeSet::new(), most_rows: 0 }
     }
 
     /// Gives `operation` its stripes, or lets it wait behind all that came before it.
     pub(super) fn acquire(&mut self, stripes: Stripes, operation: u32) -> bool {
-        let in_the_way =
-            self.held.iter().chain(&self.waiting).any(|(other, _)| other.meet(&stripes));
-        let list = if in_the_way { &mut self.waiting } else { &mut self.held };
-        list.push((stripes, operation));
-        !in_the_way
+        let first = stripes.first_row.saturating_sub(self.most_rows);
+        let mut waits_for = 0;
+        for &(_, other) in self.by_row.range((first, 0)..=(stripes.last_row, u32::MAX)) {
+            let other = &mut self.claims[other as usize];
+            if other.stripes.meet(&stripes) {
+                other.followers.push(operation);
+                waits_for += 1;
+            }
+        }
+        self.most_rows = self.most_rows.max(stripes.last_row - stripes.first_row);
+        let is_new = self.by_row.insert((stripes.first_row, operation));
+        debug_assert!(is_new, "an operation asks once");
+        let claim = &mut self.claims[operation as usize];
+        debug_assert!(claim.followers.is_empty());
+        (claim.stripes, claim.waits_for) = (stripes, waits_for);
+        waits_for == 0
     }
 
     /// Takes the stripes of `operation` back and says through `granted` who has its own now.
     pub(super) fn release(&mut self, operation: u32, granted: &mut Vec<u32>) {
-        let held = self.held.iter().position(|&(_, holder)| holder == operation);
-        self.held.swap_remove(held.expect("the operation holds its stripes"));
-        let mut at = 0;
-        while at < self.waiting.len() {
-            let (stripes, next) = self.waiting[at];
-            let before = self.held.iter().chain(&self.waiting[..at]);
-            if before.into_iter().any(|(other, _)| other.meet(&stripes)) {
-                at += 1;
-            } else {
-                self.waiting.remove(at);
-                self.held.push((stripes, next));
-                granted.push(next);
+        let claim = &mut self.claims[operation as usize];
+        let mut followers = std::mem::take(&mut claim.followers);
+        let was_there = self.by_row.remove(&(claim.stripes.first_row, operation));
+        assert!(was_there && claim.waits_for == 0, "the operation holds its stripes");
+        for follower in followers.drain(..) {
+            let next = &mut self.claims[follower as usize];
+            next.waits_for -= 1;
+            if next.waits_for == 0 {
+                granted.push(follower);
             }
         }
+        // Its memory serves the next.
+        self.claims[operation as usize].followers = followers;
     }
 }
 
@@ -88,5 +115,74 @@ mod tests {
         let mut locks = Locks::new(2);
         assert!(locks.acquire(rows(0, 0), 0));
         assert!(locks.acquire(Stripes { from: 4096, to: 8192, ..rows(0, 0) }, 1));
+    }
+
+    /// The rule as it is said: who is in the way holds, or came before and waits.
+    #[derive(Default)]
+    struct Plain {
+        held: Vec<(Stripes, u32)>,
+        waiting: Vec<(Stripes, u32)>,
+    }
+
+    impl Plain {
+        fn acquire(&mut self, stripes: Stripes, operation: u32) -> bool {
+            let mut all = self.held.iter().chain(&self.waiting);
+            let is_free = !all.any(|(other, _)| other.meet(&stripes));
+            let list = if is_free { &mut self.held } else { &mut self.waiting };
+            list.push((stripes, operation));
+            is_free
+        }
+
+        fn release(&mut self, operation: u32) -> Vec<u32> {
+            self.held.retain(|&(_, holder)| holder != operation);
+            let mut granted = Vec::new();
+            for (stripes, next) in std::mem::take(&mut self.waiting) {
+                let mut all = self.held.iter().chain(&self.waiting);
+                if all.any(|(other, _)| other.meet(&stripes)) {
+                    self.waiting.push((stripes, next));
+                } else {
+                    self.held.push((stripes, next));
+                    granted.push(next);
+                }
+            }
+            granted
+        }
+    }
+
+    /// A cache of 4 KiB blocks over RAID-5 has thousands of writes in flight, and lists of them
+    /// took three quarters of the time: two minutes for 4 GiB of files.
+    #[test]
+    fn those_who_have_their_stripes_are_those_of_the_plain_rule() {
+        let mut random = 0x9e37_79b9_u64;
+        let mut draw = |below: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) % below
+        };
+        let (mut locks, mut plain) = (Locks::new(64), Plain::default());
+        let mut free: Vec<u32> = (0..64).collect();
+        let mut waited = 0;
+        for _ in 0..50_000 {
+            if !free.is_empty() && draw(2) == 0 {
+                let operation = free.swap_remove(draw(free.len() as u64) as usize);
+                let (first_row, from) = (draw(40), draw(8));
+                let stripes = Stripes {
+                    first_row,
+                    last_row: first_row + if draw(8) == 0 { draw(20) } else { 0 },
+                    from,
+                    to: from + 1 + draw(3),
+                    excludes_all: draw(4) > 0,
+                };
+                let is_free = plain.acquire(stripes, operation);
+                waited += u32::from(!is_free);
+                assert_eq!(locks.acquire(stripes, operation), is_free);
+            } else if !plain.held.is_empty() {
+                let at = draw(plain.held.len() as u64) as usize;
+                let (operation, mut granted) = (plain.held[at].1, Vec::new());
+                locks.release(operation, &mut granted);
+                assert_eq!(granted, plain.release(operation));
+                free.push(operation);
+            }
+        }
+        assert!(waited > 5_000, "{waited} had to wait");
     }
 }
