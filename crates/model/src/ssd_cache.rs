@@ -5,6 +5,7 @@
 //!     read     what flash has from there, the rest from the disks, then onto flash
 //!     write    back: flash | through: both | around: the disks     writes.rs
 //!     flush    the disks; where writes go back, the map, too       commit.rs, map.rs
+//!   neighbours that wait for the same drive go as one command     join.rs
 //!   cleaner    dirty blocks to the disks, in the order of their place     clean.rs
 //!   fill       the rest of a new block from the disks, if whole ones are taken
 //!   below: drive 0 are the disks, drive 1 is flash
@@ -22,6 +23,7 @@
 
 mod clean;
 mod commit;
+mod join;
 mod locks;
 mod map;
 mod operate;
@@ -37,6 +39,7 @@ use block::{
 };
 use cache::{Replacement, Table};
 use commit::Commit;
+use join::Part;
 use locks::Locks;
 use params::Shape;
 use std::collections::{BTreeSet, VecDeque};
@@ -81,6 +84,7 @@ pub struct SsdCache {
     shape: Shape,
     geometry: Geometry,
     depth: [u32; 2],
+    transfer_bytes_max: [u32; 2],
     unit_bytes: u64,
     policy: Box<dyn Replacement>,
     table: Table,
@@ -97,6 +101,7 @@ pub struct SsdCache {
     parents: Slab<Parent>,
     pieces: Slab<Piece>,
     sent: Slab<Sent>,
+    joined: Slab<Vec<Part>>,
     waiting: [VecDeque<(Request, Sent)>; 2],
     under_way: [u32; 2],
     commit: Commit,
@@ -178,6 +183,8 @@ enum Sent {
     },
     Parent(u32),
     Commit,
+    /// Several pieces, as one command.
+    Joined(u32),
 }
 
 impl SsdCache {
@@ -197,6 +204,7 @@ impl SsdCache {
         Self {
             geometry: Geometry { block_bytes, transfer_bytes_max: transfer, ..disks },
             depth: [disks.queue_depth, flash.queue_depth],
+            transfer_bytes_max: [transfer, flash.transfer_bytes_max.min(TRANSFER_BYTES_MAX)],
             unit_bytes,
             policy: params.policy.cache(shape.blocks),
             table: Table::new(shape.slots as usize),
@@ -211,6 +219,7 @@ impl SsdCache {
             parents: Slab::default(),
             pieces: Slab::default(),
             sent: Slab::default(),
+            joined: Slab::default(),
             waiting: [VecDeque::new(), VecDeque::new()],
             under_way: [0; 2],
             commit: Commit::new(&shape),
@@ -265,7 +274,7 @@ impl SsdCache {
     fn pump(&mut self, effects: &mut Effects) {
         for side in 0..2 {
             while self.under_way[side] < self.depth[side]
-                && let Some((request, sent)) = self.waiting[side].pop_front()
+                && let Some((request, sent)) = self.next_joined(side)
             {
                 self.under_way[side] += 1;
                 // The low bit says which drive answers.
@@ -428,6 +437,12 @@ impl Machine for SsdCache {
             Sent::Commit => {
                 self.give_back(payload);
                 self.commit_went_on(now, result, effects);
+            }
+            Sent::Joined(parts) => {
+                for part in self.parted(parts, &payload) {
+                    let Part { piece, at, bytes, payload } = part;
+                    self.came_back(now, piece, (at, bytes), side, result, payload, effects);
+                }
             }
         }
         self.end_idle(now, effects);

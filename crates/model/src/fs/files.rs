@@ -114,6 +114,31 @@ struct Lane {
     background: VecDeque<u64>,
     at_drive: u32,
     depth: u32,
+    /// Whom the flush at the drive answers, and the next one: Linux has one at a time, and all who
+    /// come meanwhile share the next (`block/blk-flush.c`).
+    flushes: Vec<u64>,
+    flushes_next: Vec<u64>,
+}
+
+impl Lane {
+    /// The next request to send; of flushes one.
+    fn next(&mut self, pending: &BTreeMap<u64, Pending>) -> Option<u64> {
+        if self.flushes.is_empty() && !self.flushes_next.is_empty() {
+            std::mem::swap(&mut self.flushes, &mut self.flushes_next);
+            return self.flushes.first().copied();
+        }
+        loop {
+            let number = self.urgent.pop_front().or_else(|| self.background.pop_front())?;
+            if pending[&number].ask != Ask::Flush {
+                return Some(number);
+            }
+            if self.flushes.is_empty() {
+                self.flushes.push(number);
+                return Some(number);
+            }
+            self.flushes_next.push(number);
+        }
+    }
 }
 
 /// The tree. Budget: 2 us an act that memory answers, 1 us a request.
@@ -205,7 +230,8 @@ impl FileTree {
         self.map = Map::new(self.params.kind, self.placement, drives, size)?;
         self.generation += 1;
         for lane in &mut self.lanes {
-            for number in lane.urgent.drain(..).chain(lane.background.drain(..)) {
+            let waiting = lane.urgent.drain(..).chain(lane.background.drain(..));
+            for number in waiting.chain(lane.flushes_next.drain(..)) {
                 self.pending.remove(&number);
             }
         }
@@ -248,9 +274,18 @@ impl FileTree {
         self.now = now;
         let number = done.tag.0 & (TREE_TAG - 1);
         let pending = self.pending.remove(&number).expect("it was asked for");
-        self.lanes[usize::from(pending.drive.0)].at_drive -= 1;
-        if pending.generation == self.generation {
-            self.ended(pending, done.result);
+        let lane = &mut self.lanes[usize::from(pending.drive.0)];
+        lane.at_drive -= 1;
+        let shares = match pending.ask {
+            Ask::Flush => std::mem::take(&mut lane.flushes),
+            Ask::Read { .. } | Ask::Write { .. } => Vec::new(),
+        };
+        let others = shares.into_iter().filter_map(|other| self.pending.remove(&other));
+        let ended: Vec<Pending> = [pending].into_iter().chain(others).collect();
+        for pending in ended {
+            if pending.generation == self.generation {
+                self.ended(pending, done.result);
+            }
         }
         self.settle(effects);
     }
@@ -427,8 +462,7 @@ impl FileTree {
     fn dispatch(&mut self, effects: &mut Effects) {
         for lane in &mut self.lanes {
             while lane.at_drive < lane.depth
-                && let Some(number) =
-                    lane.urgent.pop_front().or_else(|| lane.background.pop_front())
+                && let Some(number) = lane.next(&self.pending)
             {
                 lane.at_drive += 1;
                 effects.down.push(self.pending[&number].request(number));

@@ -136,6 +136,8 @@ pub(super) struct Task {
     has_asked: bool,
     /// The transaction that it waits for.
     transaction: Option<u64>,
+    /// It has begun the commit of it, or nobody need.
+    leads: bool,
     /// When a processor takes it up again, that transaction being durable.
     pub goes_on_at: Option<Instant>,
     /// Bytes of the file that were asked for.
@@ -154,6 +156,7 @@ impl Task {
             steps,
             has_asked: false,
             transaction: None,
+            leads: false,
             goes_on_at: None,
             asked_bytes: 0,
             pending: 0,
@@ -274,7 +277,8 @@ impl FileTree {
             any = true;
             let task = self.tasks[worker].as_mut().expect("it goes on");
             task.steps.pop_front();
-            task.has_asked = false;
+            (task.has_asked, task.leads) = (false, false);
+            (task.transaction, task.goes_on_at) = (None, None);
         }
     }
 
@@ -486,10 +490,23 @@ impl FileTree {
         }
         let wanted = *task.transaction.get_or_insert(wanted);
         if self.journal.has_committed(wanted) {
-            return self.has_woken(worker);
+            return self.has_woken(worker)
+                && (!self.flushes_after(worker, whose, drive) || self.has_flushed(worker, drive));
         }
+        let leads = !self.journal.is_committing();
         self.begin_commit();
+        self.tasks[worker].as_mut().expect("a worker at it").leads |= leads;
         false
+    }
+
+    /// Whether a sync flushes the drive once more when its commit is durable: that of a file on XFS
+    /// does, where another has begun the commit (`log_flushed` of `xfs_file_fsync`).
+    fn flushes_after(&self, worker: usize, whose: Whose, drive: Drive) -> bool {
+        whose == Whose::File
+            && matches!(self.params.kind, Kind::Xfs { .. })
+            && self.has_barriers()
+            && drive == self.map.journal_drive
+            && self.tasks[worker].as_ref().is_some_and(|task| !task.leads)
     }
 
     /// A commit wakes all who wait for it, and one after the other goes on: whoever is first does
@@ -504,11 +521,7 @@ impl FileTree {
             *free = at.after(task.act.op.cpu_ns() + 1);
             at
         });
-        let has = at <= now;
-        if has {
-            (task.transaction, task.goes_on_at) = (None, None);
-        }
-        has
+        at <= now
     }
 
     /// A worker is done; its processor time remains.

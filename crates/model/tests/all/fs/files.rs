@@ -379,8 +379,19 @@ fn deliveries_cost_more_commits_where_workers_share_a_processor() {
     assert!((flushes(Kind::Ext4, FileOp::Create, 0) - 1.0).abs() < 0.03);
     let shared = flushes(Kind::Ext4, FileOp::Create, 1);
     assert!((shared / 1.39 - 1.0).abs() < 0.15, "{shared:.3} flushes, Linux 1.39");
-    // A durable name waits for one commit, whoever is first; XFS asks for the directory's alone.
-    for (kind, op) in [(Kind::Ext4, FileOp::Rename), (XFS, FileOp::Create)] {
-        assert!((flushes(kind, op, 1) - 1.0).abs() < 0.03, "{op:?} on {kind:?}");
-    }
+    // A durable name waits for one commit, whoever is first.
+    assert!((flushes(Kind::Ext4, FileOp::Rename, 1) - 1.0).abs() < 0.03);
+}
+
+/// Deliveries by four workers on XFS came out 27 and 46 % faster than Linux'. A sync of a file
+/// flushes its drive once more when another's sync has begun the commit (`log_flushed` of
+/// `xfs_file_fsync`); one of a directory does not. Linux 6.1 was counted to write its log 0.56
+/// times a delivery and to flush 1.35 times, 0.46 and 0.91 times a durable name.
+#[test]
+fn who_shares_a_commit_of_xfs_flushes_once_more_for_a_file() {
+    let flushes = |op, workers| flushes_per_operation(XFS, op, workers, 0);
+    let shared = flushes(FileOp::Create, 4);
+    assert!((shared / 1.35 - 1.0).abs() < 0.15, "{shared:.3} flushes, Linux 1.35");
+    assert!((flushes(FileOp::Rename, 4) - 1.0).abs() < 0.03);
+    assert!((flushes(FileOp::Create, 1) - 2.0).abs() < 0.03);
 }
