@@ -65,7 +65,8 @@ impl BlockMix {
     pub fn of_shares(shares: impl IntoIterator<Item = (u32, f64)>) -> Option<Self> {
         let mut sizes: Vec<(u32, f64)> = shares.into_iter().collect();
         let sum: f64 = sizes.iter().map(|(_, share)| share).sum();
-        sizes.iter_mut().for_each(|(_, share)| *share *= 100.0 / sum);
+        // Divided first: of one size all are 1, and so no more than 100.
+        sizes.iter_mut().for_each(|(_, share)| *share = *share / sum * 100.0);
         sizes.sort_unstable_by_key(|(bytes, _)| *bytes);
         let smallest = sizes.first()?.0;
         let is_mix = smallest > 0
@@ -168,6 +169,16 @@ mod tests {
         // Four standard deviations of a binomial are 620.
         assert!(small.abs_diff(60_000) < 620, "{small}");
         assert!(BlockMix::parse("512:33.33,1K:33.33,2K:33.33", 1 << 20).is_ok());
+    }
+
+    /// A trace of ten million accesses, all of 4 KiB, had "no reads and no writes": its only size
+    /// got 100.00000000000001 %.
+    #[test]
+    fn an_only_size_has_all_whatever_its_count() {
+        for count in (1..2_000).chain([6_999_287, 9_999_999, 10_000_000, u64::MAX / 3]) {
+            let mix = BlockMix::of_shares([(4096, count as f64)]);
+            assert_eq!(mix.expect("a mix").sizes(), [(4096, 100.0)], "{count}");
+        }
     }
 
     #[test]
