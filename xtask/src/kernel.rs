@@ -55,7 +55,7 @@ enum State {
     Whole,
     /// The first member is missing.
     Degraded,
-    /// The first member is being rebuilt, at md's own pace in the drives' time.
+    /// The first member is being rebuilt, at md's pace beside requests, in the drives' time.
     Rebuild,
 }
 
