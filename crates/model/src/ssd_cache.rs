@@ -5,7 +5,7 @@
 //!     read     what flash has from there, the rest from the disks, then onto flash
 //!     write    back: flash | through: both | around: the disks     writes.rs
 //!     flush    the disks; where writes go back, the map, too       commit.rs, map.rs
-//!   neighbours that wait for the same drive go as one command     join.rs
+//!   neighbours that wait for the same drive go as one command      merge.rs
 //!   cleaner    dirty blocks to the disks, in the order of their place     clean.rs
 //!   fill       the rest of a new block from the disks, if whole ones are taken
 //!   below: drive 0 are the disks, drive 1 is flash
@@ -23,9 +23,9 @@
 
 mod clean;
 mod commit;
-mod join;
 mod locks;
 mod map;
+mod merge;
 mod operate;
 mod params;
 mod writes;
@@ -39,8 +39,8 @@ use block::{
 };
 use cache::{Replacement, Table};
 use commit::Commit;
-use join::Part;
 use locks::Locks;
+use merge::Part;
 use params::Shape;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -101,7 +101,7 @@ pub struct SsdCache {
     parents: Slab<Parent>,
     pieces: Slab<Piece>,
     sent: Slab<Sent>,
-    joined: Slab<Vec<Part>>,
+    merged: Slab<Vec<Part>>,
     waiting: [VecDeque<(Request, Sent)>; 2],
     under_way: [u32; 2],
     commit: Commit,
@@ -184,7 +184,7 @@ enum Sent {
     Parent(u32),
     Commit,
     /// Several pieces, as one command.
-    Joined(u32),
+    Merged(u32),
 }
 
 impl SsdCache {
@@ -219,7 +219,7 @@ impl SsdCache {
             parents: Slab::default(),
             pieces: Slab::default(),
             sent: Slab::default(),
-            joined: Slab::default(),
+            merged: Slab::default(),
             waiting: [VecDeque::new(), VecDeque::new()],
             under_way: [0; 2],
             commit: Commit::new(&shape),
@@ -274,7 +274,7 @@ impl SsdCache {
     fn pump(&mut self, effects: &mut Effects) {
         for side in 0..2 {
             while self.under_way[side] < self.depth[side]
-                && let Some((request, sent)) = self.next_joined(side)
+                && let Some((request, sent)) = self.next_merged(side)
             {
                 self.under_way[side] += 1;
                 // The low bit says which drive answers.
@@ -438,8 +438,8 @@ impl Machine for SsdCache {
                 self.give_back(payload);
                 self.commit_went_on(now, result, effects);
             }
-            Sent::Joined(parts) => {
-                for part in self.parted(parts, &payload) {
+            Sent::Merged(parts) => {
+                for part in self.split(parts, &payload) {
                     let Part { piece, at, bytes, payload } = part;
                     self.came_back(now, piece, (at, bytes), side, result, payload, effects);
                 }

@@ -92,6 +92,7 @@ impl Locks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use block::Rng;
 
     fn rows(first_row: u64, last_row: u64) -> Stripes {
         Stripes { first_row, last_row, from: 0, to: 4096, excludes_all: true }
@@ -153,30 +154,26 @@ mod tests {
     /// took three quarters of the time: two minutes for 4 GiB of files.
     #[test]
     fn those_who_have_their_stripes_are_those_of_the_plain_rule() {
-        let mut random = 0x9e37_79b9_u64;
-        let mut draw = |below: u64| {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (random >> 33) % below
-        };
+        let mut rng = Rng::new(1, 0);
         let (mut locks, mut plain) = (Locks::new(64), Plain::default());
         let mut free: Vec<u32> = (0..64).collect();
         let mut waited = 0;
         for _ in 0..50_000 {
-            if !free.is_empty() && draw(2) == 0 {
-                let operation = free.swap_remove(draw(free.len() as u64) as usize);
-                let (first_row, from) = (draw(40), draw(8));
+            if !free.is_empty() && rng.below(2) == 0 {
+                let operation = free.swap_remove(rng.below(free.len() as u64) as usize);
+                let (first_row, from) = (rng.below(40), rng.below(8));
                 let stripes = Stripes {
                     first_row,
-                    last_row: first_row + if draw(8) == 0 { draw(20) } else { 0 },
+                    last_row: first_row + if rng.below(8) == 0 { rng.below(20) } else { 0 },
                     from,
-                    to: from + 1 + draw(3),
-                    excludes_all: draw(4) > 0,
+                    to: from + 1 + rng.below(3),
+                    excludes_all: rng.below(4) > 0,
                 };
                 let is_free = plain.acquire(stripes, operation);
                 waited += u32::from(!is_free);
                 assert_eq!(locks.acquire(stripes, operation), is_free);
             } else if !plain.held.is_empty() {
-                let at = draw(plain.held.len() as u64) as usize;
+                let at = rng.below(plain.held.len() as u64) as usize;
                 let (operation, mut granted) = (plain.held[at].1, Vec::new());
                 locks.release(operation, &mut granted);
                 assert_eq!(granted, plain.release(operation));

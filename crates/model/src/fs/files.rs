@@ -280,10 +280,9 @@ impl FileTree {
             Ask::Flush => std::mem::take(&mut lane.flushes),
             Ask::Read { .. } | Ask::Write { .. } => Vec::new(),
         };
-        let others = shares.into_iter().filter_map(|other| self.pending.remove(&other));
-        let ended: Vec<Pending> = [pending].into_iter().chain(others).collect();
-        for pending in ended {
-            if pending.generation == self.generation {
+        self.ended(pending, done.result);
+        for other in shares {
+            if let Some(pending) = self.pending.remove(&other) {
                 self.ended(pending, done.result);
             }
         }
@@ -470,7 +469,11 @@ impl FileTree {
         }
     }
 
+    /// A request has come back; of an earlier tree it concerns nobody.
     fn ended(&mut self, pending: Pending, result: Result<(), IoError>) {
+        if pending.generation != self.generation {
+            return;
+        }
         match pending.owner {
             Owner::Metadata(block) => {
                 self.reading.remove(&block);

@@ -136,7 +136,7 @@ pub(super) struct Task {
     has_asked: bool,
     /// The transaction that it waits for.
     transaction: Option<u64>,
-    /// It has begun the commit of it, or nobody need.
+    /// It was this worker who began that transaction's commit.
     leads: bool,
     /// When a processor takes it up again, that transaction being durable.
     pub goes_on_at: Option<Instant>,

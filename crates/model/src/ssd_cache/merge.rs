@@ -1,8 +1,8 @@
-//! Neighbours that wait for the same drive go as one command, as the block layer of an operating
-//! system merges them: the blocks of a long write that goes through, or what is cleaned in order.
+//! Neighbours that wait for the same drive are merged into one command, as the block layer of an
+//! operating system does: the blocks of a long write that goes through, what is cleaned in order.
 
 use super::{Sent, SsdCache};
-use block::{Command, Extent, Payload, Request};
+use block::{Command, Durability, Extent, Payload, Request};
 
 /// A piece's share of a command.
 #[derive(Debug)]
@@ -17,94 +17,74 @@ pub(super) struct Part {
 
 impl SsdCache {
     /// The next command for a drive, with those behind it that go on where it ends.
-    pub(super) fn next_joined(&mut self, side: usize) -> Option<(Request, Sent)> {
+    pub(super) fn next_merged(&mut self, side: usize) -> Option<(Request, Sent)> {
         let (first, sent) = self.waiting[side].pop_front()?;
-        let joins = is_piece(&sent);
+        let (Some((at, durability)), Sent::Piece { .. }) = (transfer(&first.command), sent) else {
+            return Some((first, sent));
+        };
+        let mut bytes = at.bytes;
         let mut behind = Vec::new();
-        let mut bytes = u64::from(first.command.transfer_bytes());
-        while joins
-            && self.goes_on(side, &first, bytes)
-            && let Some(next) = self.waiting[side].pop_front()
+        while let Some((next, Sent::Piece { .. })) = self.waiting[side].front()
+            && let Some((more, its)) = transfer(&next.command)
+            && (its, next.actor) == (durability, first.actor)
+            && more.offset == at.offset + u64::from(bytes)
+            && bytes + more.bytes <= self.transfer_bytes_max[side]
         {
-            bytes += u64::from(next.0.command.transfer_bytes());
-            behind.push(next);
+            bytes += more.bytes;
+            behind.extend(self.waiting[side].pop_front());
         }
         if behind.is_empty() {
             return Some((first, sent));
         }
-        let at = Extent { bytes: bytes as u32, ..extent(&first.command).expect("it moves bytes") };
+        let at = Extent { bytes, ..at };
         let Request { tag, actor, drive, .. } = first;
-        let durability = match &first.command {
-            Command::Write { durability, .. } => Some(*durability),
-            _ => None,
-        };
-        let mut whole = self.buffer(bytes);
+        let mut whole = self.buffer(bytes.into());
         let mut from = 0;
         let mut parts = Vec::with_capacity(behind.len() + 1);
         for (request, sent) in [(first, sent)].into_iter().chain(behind) {
-            let Sent::Piece { piece, at, bytes } = sent else { unreachable!("pieces alone join") };
-            let (is_write, payload) = match request.command {
-                Command::Write { from, .. } => (true, from),
-                Command::Read { into, .. } => (false, into),
-                _ => unreachable!("it moves bytes"),
+            let Sent::Piece { piece, at, bytes } = sent else { unreachable!("pieces alone merge") };
+            let (Command::Read { into: payload, .. } | Command::Write { from: payload, .. }) =
+                request.command
+            else {
+                unreachable!("transfers alone merge")
             };
-            if is_write && let (Payload::Bytes(to), Payload::Bytes(own)) = (&mut whole, &payload) {
-                let length = bytes as usize;
-                to.bytes_mut()[from..from + length].copy_from_slice(&own.bytes()[..length]);
+            let to = from + bytes as usize;
+            if durability.is_some()
+                && let (Payload::Bytes(whole), Payload::Bytes(own)) = (&mut whole, &payload)
+            {
+                whole.bytes_mut()[from..to].copy_from_slice(&own.bytes()[..to - from]);
             }
-            from += bytes as usize;
+            from = to;
             parts.push(Part { piece, at, bytes, payload });
         }
         let command = match durability {
             Some(durability) => Command::Write { at, from: whole, durability },
             None => Command::Read { at, into: whole },
         };
-        Some((Request { tag, actor, drive, command }, Sent::Joined(self.joined.insert(parts))))
+        Some((Request { tag, actor, drive, command }, Sent::Merged(self.merged.insert(parts))))
     }
 
-    /// Whether the command in front goes on where one of so many bytes ends.
-    fn goes_on(&self, side: usize, first: &Request, bytes: u64) -> bool {
-        let Some((next, sent)) = self.waiting[side].front() else { return false };
-        let (Some(at), Some(more)) = (extent(&first.command), extent(&next.command)) else {
-            return false;
-        };
-        let alike = match (&first.command, &next.command) {
-            (Command::Read { .. }, Command::Read { .. }) => true,
-            (Command::Write { durability, .. }, Command::Write { durability: other, .. }) => {
-                durability == other
-            }
-            _ => false,
-        };
-        alike
-            && is_piece(sent)
-            && next.actor == first.actor
-            && more.offset == at.offset + bytes
-            && bytes + u64::from(more.bytes) <= u64::from(self.transfer_bytes_max[side])
-    }
-
-    /// A joined command has come back: each piece's share of it, in the piece's own memory.
-    pub(super) fn parted(&mut self, parts: u32, whole: &Payload) -> Vec<Part> {
-        let mut parts = self.joined.remove(parts);
+    /// A merged command has come back: each piece's share of it, in the piece's own memory.
+    pub(super) fn split(&mut self, parts: u32, whole: &Payload) -> Vec<Part> {
+        let mut parts = self.merged.remove(parts);
         let mut from = 0;
         for Part { bytes, payload, .. } in &mut parts {
-            let length = *bytes as usize;
+            let to = from + *bytes as usize;
             if let (Payload::Bytes(whole), Payload::Bytes(own)) = (whole, payload) {
-                own.bytes_mut()[..length].copy_from_slice(&whole.bytes()[from..from + length]);
+                own.bytes_mut()[..to - from].copy_from_slice(&whole.bytes()[from..to]);
             }
-            from += length;
+            from = to;
         }
         parts
     }
 }
 
-fn is_piece(sent: &Sent) -> bool {
-    matches!(sent, Sent::Piece { .. })
-}
-
-fn extent(command: &Command) -> Option<Extent> {
+/// Where a command reads or writes, and how durably it writes.
+fn transfer(command: &Command) -> Option<(Extent, Option<Durability>)> {
     match command {
-        Command::Read { at, .. } | Command::Write { at, .. } => Some(*at),
-        _ => None,
+        Command::Read { at, .. } => Some((*at, None)),
+        Command::Write { at, durability, .. } => Some((*at, Some(*durability))),
+        Command::Flush | Command::Discard { .. } => None,
     }
 }
 
@@ -115,7 +95,7 @@ mod tests {
         MapPlace, WriteMode,
         ssd_cache::{DISKS, FLASH, SsdCacheParams, Takes},
     };
-    use block::{Actor, Data, Durability, Effects, Geometry, Instant, Machine, Tag};
+    use block::{Actor, Data, Effects, Geometry, Instant, Machine, Tag};
 
     fn cache() -> SsdCache {
         let drive = |capacity_bytes| Geometry {
@@ -158,7 +138,7 @@ mod tests {
         cache.send(FLASH, actor, write(16_384, 4096), part(2));
         cache.send(FLASH, Actor(1), write(20_480, 4096), part(3));
         cache.send(FLASH, Actor(1), Command::Flush, Sent::Parent(0));
-        let sent: Vec<u32> = std::iter::from_fn(|| cache.next_joined(1))
+        let sent: Vec<u32> = std::iter::from_fn(|| cache.next_merged(1))
             .map(|(request, _)| request.command.transfer_bytes())
             .collect();
         assert_eq!(sent, [4096, 8192, 4096, 4096, 4096, 0]);
@@ -178,7 +158,7 @@ mod tests {
         let bytes: Vec<u32> =
             effects.down.iter().map(|request| request.command.transfer_bytes()).collect();
         assert_eq!(bytes, [512 << 10; 2], "to the disks and to flash");
-        assert_eq!(extent(&effects.down[0].command), Some(at));
+        assert_eq!(transfer(&effects.down[0].command), Some((at, Some(durability))));
         for request in std::mem::take(&mut effects.down) {
             let Request { tag, .. } = request;
             let (issued, finished, payload) = (Instant(0), Instant(1), Payload::None);
