@@ -70,6 +70,7 @@ fn order(arguments: &ReplayArguments) -> Result<RunOrder> {
         labels: labels(&arguments.label),
         consent: Consent::typed(&arguments.destroy),
         wear: if arguments.yes { Wear::AgreedTo } else { Wear::Unasked },
+        kept_max: 0,
     };
     order.to_run().map_err(|error| match error {
         CannotReplay::Trace(error) => trace::in_words(error),

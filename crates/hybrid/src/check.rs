@@ -17,6 +17,8 @@ use target::{TargetText, stack::Stack};
 
 /// Areas are whole multiples of this.
 const AREA_GRAIN: u64 = 1 << 20;
+/// Operations of a trace that are kept in memory for all replays: 400 MB of them.
+const KEPT_MAX: usize = 1 << 24;
 
 /// What a replay found.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -58,6 +60,7 @@ impl<'q> Checks<'q> {
             labels: Default::default(),
             consent: Default::default(),
             wear: Wear::AgreedTo,
+            kept_max: KEPT_MAX,
         };
         let mut order = order.to_run()?;
         // Where the trace asks is where the modelled drives are asked: none of it is filled, and no

@@ -34,5 +34,6 @@ pub fn curves(seen: &Seen) -> Vec<Curve> {
         misses: POLICIES.map(|policy| misses(seen, policy, cache_bytes)),
         least: misses_least(seen, cache_bytes),
     };
-    sizes.filter(is_known).map(point).collect()
+    let sizes: Vec<u64> = sizes.filter(is_known).collect();
+    study::in_parallel(&sizes, crate::threads(), &|_, _| {}, |_| 1, |size| point(*size))
 }

@@ -238,7 +238,11 @@ fn replayed(
     progress(Going::Checking { done: 0, of: checks.len() });
     let trial = check::Checks::new(question, seen, by, stop)?;
     let checking = |done, of| progress(Going::Checking { done, of });
-    let threads = thread::available_parallelism().map_or(1, usize::from);
     let one = |at: &usize| trial.replay(&found[*at].way);
-    study::in_parallel(checks, threads, &checking, |_| 1, one).into_iter().collect()
+    study::in_parallel(checks, threads(), &checking, |_| 1, one).into_iter().collect()
+}
+
+/// As many as there are processors.
+fn threads() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
 }

@@ -99,7 +99,7 @@ impl Rates {
         }
         let wanted: Vec<(String, (Stack, u64))> = wanted.into_iter().collect();
         let bench = Bench { catalog, workload: workload.clone(), seed: question.seed };
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = crate::threads();
         let measured = study::in_parallel(
             &wanted,
             threads,

@@ -25,7 +25,7 @@ use crate::{
 use lab::{method::Method, order::Order, plan::Options};
 use record::{Flag, LeftOut};
 use run::{MeasuredBy, Prepared, Purge, RunOrder, Wear};
-use std::{collections::BTreeMap, sync::atomic::AtomicBool, thread};
+use std::{collections::BTreeMap, sync::atomic::AtomicBool};
 use target::{
     TargetText,
     catalog::Catalog,
@@ -163,7 +163,7 @@ impl TreeAnswer {
         way::check(&question.disks, &question.ssds, question.seed, catalog)?;
         let places = places(&question, catalog)?;
         let trials = Trials::new(by, stop);
-        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let threads = crate::threads();
         let one = |place: &Place| trials.run(question.order(place)?, &question.stack(place));
         let runs = study::in_parallel(&places, threads, progress, |_| 1, one);
         let mut runs = places.into_iter().zip(runs);

@@ -8,6 +8,7 @@ use crate::{
 };
 use block::display_bytes;
 use cache::Policy;
+use std::collections::{BTreeMap, BTreeSet};
 use target::{
     catalog::{Catalog, DriveEntry, DriveKind},
     stack::{self, Part, Stack},
@@ -207,6 +208,7 @@ pub fn all(
     let mut ways =
         vec![Way { kind: Kind::Disks, stack: question.disks.clone(), price: disks_price }];
     let room = capacity(&question.disks, question.seed, catalog)?;
+    let policies = policies(ssds, question, seen);
     for ssd in ssds {
         let needed = seen.like.room_bytes.div_ceil(ssd.capacity_bytes).max(1);
         let needed = u16::try_from(needed).unwrap_or(u16::MAX).min(stack::DRIVES_MAX as u16);
@@ -215,7 +217,7 @@ pub fn all(
         for AllFlash { count, .. } in for_money {
             ways.push(alone(ssd, *count, question, catalog)?);
         }
-        let caches = shapes(ssd, question, seen).into_iter();
+        let caches = shapes(ssd, question, seen, &policies).into_iter();
         let caches = caches.map(|shape| Kind::Cache { ssd: ssd.name().to_owned(), shape });
         for kind in caches.chain(pins(ssd, question, seen, room)) {
             ways.push(beside(kind, question, catalog, seen.block_bytes)?);
@@ -313,10 +315,24 @@ fn sizes(ssd: &DriveEntry, question: &Question, seen: &Seen) -> Vec<u64> {
     sizes
 }
 
+/// The policy of each size that a cache on any of the drives has.
+fn policies(ssds: &[&DriveEntry], question: &Question, seen: &Seen) -> BTreeMap<u64, Policy> {
+    let all: BTreeSet<u64> = ssds.iter().flat_map(|ssd| sizes(ssd, question, seen)).collect();
+    let all: Vec<u64> = all.into_iter().collect();
+    let best = |size_bytes: &u64| question.policy.unwrap_or_else(|| best_policy(seen, *size_bytes));
+    let found = study::in_parallel(&all, crate::threads(), &|_, _| {}, |_| 1, best);
+    all.into_iter().zip(found).collect()
+}
+
 /// Caches, each with the policy that misses least and with both modes that keep what is written.
-fn shapes(ssd: &DriveEntry, question: &Question, seen: &Seen) -> Vec<Shape> {
+fn shapes(
+    ssd: &DriveEntry,
+    question: &Question,
+    seen: &Seen,
+    policies: &BTreeMap<u64, Policy>,
+) -> Vec<Shape> {
     let shape = |size_bytes: u64| {
-        let policy = question.policy.unwrap_or_else(|| best_policy(seen, size_bytes));
+        let policy = policies[&size_bytes];
         let modes = question.modes.iter();
         modes.map(move |mode| Shape { size_bytes, policy, mode: *mode, dirty: DIRTY })
     };

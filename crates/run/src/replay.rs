@@ -3,15 +3,19 @@
 //! ```text
 //!   ReplayOrder -> survey: one pass over the trace -> Survey      how much, how far, how long
 //!     -> a Method of one cell, with a Script that reads it again  -> RunOrder -> Prepared
+//!        or has it in memory                                      replay/kept.rs
 //! ```
 //!
 //! Consent, guard and record are those of every run.
+
+mod kept;
 
 use crate::{
     CannotRun, Purge, RunOrder, Wear,
     trace_file::{CannotTrace, TraceFile, Volume},
 };
 use host::Consent;
+use kept::Kept;
 use lab::{
     method::{CellBound, CellSpec, SpanRule},
     order::Order,
@@ -70,6 +74,9 @@ pub struct ReplayOrder {
     pub consent: Consent,
     /// How much may be written.
     pub wear: Wear,
+    /// Operations that are kept in memory, 24 bytes each, so that the trace is read once however
+    /// often it is replayed; one with more is read again each time.
+    pub kept_max: usize,
 }
 
 impl ReplayOrder {
@@ -82,8 +89,12 @@ impl ReplayOrder {
             return Err(CannotTrace::Once.into());
         }
         let until_ns = self.trace_seconds_max.map(|seconds| (seconds * 1e9) as u64);
-        let survey = survey(&self.trace, until_ns)?;
-        let script = Arc::new(FromFile { trace: self.trace.clone(), until_ns });
+        let mut kept = Kept::new(self.kept_max);
+        let survey = survey(&self.trace, until_ns, &mut kept)?;
+        let script: Arc<dyn Script> = match kept.all() {
+            Some(all) => Arc::new(all),
+            None => Arc::new(FromFile { trace: self.trace.clone(), until_ns }),
+        };
         let text = self.text(&survey);
         let mut words = BTreeMap::new();
         words.insert("passes".to_owned(), self.options.passes.unwrap_or(1).to_string());
@@ -153,7 +164,7 @@ impl ReplayOrder {
         )
     }
 
-    fn cell(&self, script: Arc<FromFile>, survey: Survey) -> CellSpec {
+    fn cell(&self, script: Arc<dyn Script>, survey: Survey) -> CellSpec {
         let block_bytes = survey.transfer_bytes_max.max(BLOCK_BYTES_MAX) as u32;
         let room = (BUFFERS_BYTES_MAX / u64::from(block_bytes)).max(1);
         let queue_depth = u64::from(self.queue_depth).min(room) as u32;
@@ -176,9 +187,9 @@ impl ReplayOrder {
             ..Stream::new(op, Pattern::Random, block_bytes)
         };
         let streams = kinds.into_iter().filter(is_asked).map(stream).collect();
-        let (speed, replay) = (self.speed, script as Arc<dyn Script>);
+        let speed = self.speed;
         CellSpec {
-            replay: Some(ReplayCell { script: replay, speed, survey }),
+            replay: Some(ReplayCell { script, speed, survey }),
             ..CellSpec::of_streams(REPLAY, streams, CellBound::Once)
         }
     }
@@ -217,7 +228,7 @@ fn asked(access: &Access, first_ns: u64) -> Asked {
 ///
 /// # Errors
 /// A trace that cannot be read to its end, or of which no volume was chosen.
-pub fn survey(file: &TraceFile, until_ns: Option<u64>) -> Result<Survey, CannotTrace> {
+fn survey(file: &TraceFile, until_ns: Option<u64>, kept: &mut Kept) -> Result<Survey, CannotTrace> {
     let mut trace = file.open()?;
     let mut survey = Survey { name: file.name(), ..Survey::default() };
     let mut first_ns = None;
@@ -226,6 +237,7 @@ pub fn survey(file: &TraceFile, until_ns: Option<u64>) -> Result<Survey, CannotT
         if until_ns.is_some_and(|until_ns| asked.after_ns > until_ns) {
             break;
         }
+        kept.push(asked);
         survey.duration_ns = asked.after_ns;
         survey.end_bytes = survey.end_bytes.max(access.end());
         let at = asked.what as usize;

@@ -24,7 +24,14 @@ impl Disk {
         }
         let pending = self.pending.iter().map(|held| held.ready);
         let cached = self.writes.candidates(self.flushing()).map(|(_, run)| run.ready);
-        pending.chain(cached).min().map_or(u64::MAX, |ready| ready.max(self.free_at))
+        let mut next = u64::MAX;
+        for ready in pending.chain(cached) {
+            if ready <= self.free_at {
+                return self.free_at;
+            }
+            next = next.min(ready);
+        }
+        next
     }
 
     /// The heads are free, and something may want them.

@@ -46,17 +46,40 @@ pub(super) struct Start {
     pub angle: u64,
 }
 
-/// Starts that are remembered: of each command and cached write that waits a scheduler asks again
-/// and again. A power of two.
-const REMEMBERED: usize = 256;
+/// The start of whatever sector was asked for last: of each command and cached write that waits, a
+/// scheduler asks again and again.
+#[derive(Clone, Debug)]
+pub(super) struct Remembered(Cell<(u64, Start)>);
+
+impl Default for Remembered {
+    fn default() -> Self {
+        // No sector has this number.
+        let nowhere = Start { place: Place { track: 0, cylinder: 0 }, angle: 0 };
+        Self(Cell::new((u64::MAX, nowhere)))
+    }
+}
+
+impl Remembered {
+    /// Where the head meets the sector.
+    #[inline]
+    pub fn start(&self, layout: &Layout, sector: u64) -> Start {
+        let (remembered, start) = self.0.get();
+        if remembered == sector {
+            return start;
+        }
+        let start = layout.start(sector);
+        self.0.set((sector, start));
+        start
+    }
+}
 
 /// Zones, tracks and skew of one disk.
 #[derive(Debug)]
 pub(super) struct Layout {
     zones: Vec<Zone>,
-    /// A sector and its start, at the sector's hash.
-    starts: Box<[Cell<(u64, Start)>]>,
     rpm: u64,
+    /// What a phase takes, in 2^-64 ns, rounded down.
+    ns_per_phase: u64,
     surfaces: u64,
     cylinders: u64,
     skew: u64,
@@ -84,9 +107,8 @@ impl Layout {
             })
             .collect();
         let cylinders = zone_cylinders * u64::from(params.zones);
-        let outermost = Start { place: Place { track: 0, cylinder: 0 }, angle: 0 };
-        let starts = vec![Cell::new((0, outermost)); REMEMBERED].into();
-        Self { zones, starts, rpm, surfaces, cylinders, skew }
+        let ns_per_phase = u64::MAX / rpm;
+        Self { zones, rpm, ns_per_phase, surfaces, cylinders, skew }
     }
 
     /// How many cylinders there are.
@@ -108,18 +130,8 @@ impl Layout {
     }
 
     /// Where the head meets a sector: its place and the angle of its path.
-    #[inline]
     pub fn start(&self, sector: u64) -> Start {
-        // The upper bits of a multiplicative hash (Knuth's constant).
-        let hash = sector.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - REMEMBERED.ilog2());
-        let cell = &self.starts[hash as usize];
-        let (remembered, start) = cell.get();
-        if remembered == sector {
-            return start;
-        }
-        let start = Start { place: self.place(sector), angle: self.path(sector) % REVOLUTION };
-        cell.set((sector, start));
-        start
+        Start { place: self.place(sector), angle: self.path(sector) % REVOLUTION }
     }
 
     /// Path of the beginning of a sector.
@@ -154,6 +166,12 @@ impl Layout {
     #[inline]
     pub fn nanoseconds(&self, phases: u64) -> u64 {
         phases.div_ceil(self.rpm)
+    }
+
+    /// [`nanoseconds`](Self::nanoseconds) or one less, without a division.
+    #[inline]
+    pub fn nanoseconds_at_least(&self, phases: u64) -> u64 {
+        ((u128::from(phases) * u128::from(self.ns_per_phase)) >> 64) as u64
     }
 
     /// Phases that pass in `ns`.
@@ -204,6 +222,7 @@ mod tests {
     fn a_path_leads_back_to_its_sector_and_never_runs_backwards() {
         let (layout, sectors) = layout();
         let mut rng = block::Rng::new(1, 0);
+        let remembered = Remembered::default();
         for _ in 0..100_000 {
             let sector = 1 + rng.below(sectors - 1);
             assert_eq!(layout.sector_at(layout.path(sector)), sector);
@@ -213,7 +232,7 @@ mod tests {
             let gap = layout.path(sector) - layout.path_before(sector);
             assert_eq!(gap, (here - before) * layout.skew, "a skew is where a track ends");
             for _ in 0..2 {
-                let Start { place, angle } = layout.start(sector);
+                let Start { place, angle } = remembered.start(&layout, sector);
                 assert_eq!(place, layout.place(sector));
                 assert_eq!(angle, layout.path(sector) % REVOLUTION, "remembered or not");
             }

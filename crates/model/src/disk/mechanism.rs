@@ -1,7 +1,7 @@
 //! Arm and platter: when an access begins and when it ends.
 
 use super::{
-    layout::{Layout, Place, REVOLUTION, Start},
+    layout::{Layout, Place, REVOLUTION, Remembered, Start},
     params::DiskParams,
     seek::SeekCurve,
 };
@@ -57,7 +57,6 @@ impl Mechanism {
 
     /// When the head that is over `from` at `now` meets the beginning of `sector`, ns; not before
     /// `not_before`.
-    #[inline]
     pub fn begin(
         &self,
         from: Place,
@@ -66,19 +65,28 @@ impl Mechanism {
         action: Action,
         not_before: u64,
     ) -> u64 {
-        let Start { place: to, angle } = self.layout.start(sector);
-        let mut arrival = now;
-        if to.track != from.track {
-            arrival += self.seeks.of(to.cylinder.abs_diff(from.cylinder));
-            if action == Action::Write {
-                arrival += self.write_settle_ns;
-            }
-        }
-        arrival = arrival.max(not_before);
+        let Start { place, angle } = self.layout.start(sector);
+        let arrival = (now + self.way_ns(from, place, action)).max(not_before);
         let earliest = arrival.saturating_sub(ROUNDING_NS);
-        let wait = (angle + REVOLUTION - self.layout.phase_at(earliest)) % REVOLUTION;
+        let wait = ahead(self.layout.phase_at(earliest), angle);
         // Not rounded up to `arrival`: the platter tells the time, or the roundings would add up.
         earliest + self.layout.nanoseconds(wait)
+    }
+
+    /// The head, for a scheduler that compares many ways from here.
+    pub fn head(&self, from: Place, now: u64) -> Head<'_> {
+        let since = now.saturating_sub(ROUNDING_NS);
+        Head { mechanism: self, from, now, since, phase: self.layout.phase_at(since) }
+    }
+
+    /// How long the arm takes to the place, ns.
+    #[inline]
+    fn way_ns(&self, from: Place, to: Place, action: Action) -> u64 {
+        if to.track == from.track {
+            return 0;
+        }
+        let settle_ns = if action == Action::Write { self.write_settle_ns } else { 0 };
+        self.seeks.of(to.cylinder.abs_diff(from.cylinder)) + settle_ns
     }
 
     /// How long the heads take over the span, from the beginning of its first sector, ns.
@@ -86,5 +94,83 @@ impl Mechanism {
     pub fn transfer_ns(&self, span: Span) -> u64 {
         let phases = self.layout.path_before(span.end) - self.layout.path(span.first);
         self.layout.nanoseconds(phases)
+    }
+}
+
+/// The head over a place at a time.
+pub(super) struct Head<'m> {
+    mechanism: &'m Mechanism,
+    pub from: Place,
+    now: u64,
+    /// From then on it may meet a sector of its own track, and the phase of the platter then.
+    since: u64,
+    phase: u64,
+}
+
+impl Head<'_> {
+    /// What [`Mechanism::begin`] says of the sector whose start is remembered, unless that is after
+    /// `latest`.
+    #[inline]
+    pub fn begin_by(
+        &self,
+        sector: u64,
+        remembered: &Remembered,
+        action: Action,
+        latest: u64,
+    ) -> Option<u64> {
+        let layout = &self.mechanism.layout;
+        let Start { place, angle } = remembered.start(layout, sector);
+        // With an arm that is there at once: most are too late already.
+        if self.since + layout.nanoseconds_at_least(ahead(self.phase, angle)) > latest {
+            return None;
+        }
+        let arrival = self.now + self.mechanism.way_ns(self.from, place, action);
+        let earliest = arrival.saturating_sub(ROUNDING_NS);
+        if earliest > latest {
+            return None;
+        }
+        let phase = (self.phase + layout.phases(earliest - self.since)) % REVOLUTION;
+        let wait = ahead(phase, angle);
+        // Of many ways few are the shortest so far: the others need no division.
+        if earliest + layout.nanoseconds_at_least(wait) > latest {
+            return None;
+        }
+        let begin = earliest + layout.nanoseconds(wait);
+        (begin <= latest).then_some(begin)
+    }
+}
+
+/// Phases from one angle on to another.
+#[inline]
+fn ahead(from: u64, to: u64) -> u64 {
+    if to < from { to + REVOLUTION - from } else { to - from }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::tests::params;
+
+    #[test]
+    fn a_scheduler_is_told_what_will_happen_or_that_it_is_too_late() {
+        let params = params();
+        let sectors = params.capacity_bytes / u64::from(params.sector_bytes);
+        let mechanism = Mechanism::new(&params, sectors);
+        let mut rng = block::Rng::new(3, 0);
+        let remembered = Remembered::default();
+        for round in 0..200_000 {
+            let from = mechanism.layout.place(rng.below(sectors));
+            let now = if round < 1000 { round / 50 } else { rng.below(1 << 50) };
+            let sector = rng.below(sectors);
+            let action = if rng.below(2) == 0 { Action::Read } else { Action::Write };
+            let begin = mechanism.begin(from, now, sector, action, 0);
+            let head = mechanism.head(from, now);
+            let by = |latest| head.begin_by(sector, &remembered, action, latest);
+            assert_eq!(by(u64::MAX), Some(begin));
+            assert_eq!(by(begin), Some(begin));
+            for earlier in [1, 1 + rng.below(20_000_000)] {
+                assert_eq!(begin.checked_sub(earlier).and_then(by), None);
+            }
+        }
     }
 }

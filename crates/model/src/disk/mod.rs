@@ -10,6 +10,7 @@ mod params;
 mod read_cache;
 mod seek;
 mod shingle;
+mod spans;
 mod write_cache;
 
 pub use params::{DiskParams, Shingling, WriteCaching};
@@ -19,7 +20,7 @@ use block::{
     Command, Completion, Data, Drive, Durability, Effects, Extent, Geometry, Instant, IoError,
     Machine, Payload, Request, Tag,
 };
-use layout::Place;
+use layout::{Place, Remembered};
 use mechanism::{Action, Mechanism, Span};
 use order::Turn;
 use read_cache::{Join, ReadCache};
@@ -70,6 +71,7 @@ struct Held {
     issued: Instant,
     action: Action,
     span: Span,
+    start: Remembered,
     /// When the controller has understood it, ns.
     ready: u64,
     /// When a write's bytes have been received, ns.
@@ -145,7 +147,8 @@ impl Disk {
         let Request { tag, command, .. } = request;
         let held = |action, span, payload| {
             let received = ready;
-            Held { tag, issued, action, span, ready, received, payload }
+            let start = Remembered::default();
+            Held { tag, issued, action, span, start, ready, received, payload }
         };
         let nowhere = Span { first: 0, end: 0 };
         match command {
@@ -203,7 +206,10 @@ impl Disk {
             self.pending.push(held);
         } else {
             self.blocked.push_back(held);
-            self.unblock(0);
+            // Those before it were looked at when room was last made.
+            if self.blocked.len() == 1 {
+                self.unblock(0);
+            }
         }
     }
 

@@ -16,8 +16,8 @@
 
 use super::{
     Disk, Held,
-    layout::Place,
-    mechanism::{Action, Span},
+    layout::{Place, Remembered},
+    mechanism::{Action, Head, Span},
     write_cache::Run,
 };
 
@@ -52,7 +52,10 @@ impl Disk {
         self.turn = if overdue.is_some() { Turn::ByCost } else { Turn::ByAge };
         match overdue {
             Some(Overdue::Pending(at)) => Some(Choice::Pending(at)),
-            Some(Overdue::Cache) => self.cheapest_cached(from, now).map(Choice::Destage),
+            Some(Overdue::Cache) => {
+                let head = self.mechanism.head(from, now);
+                self.cheapest_cached(&head, now).map(|(_, at)| Choice::Destage(at))
+            }
             None => self.cheapest(from, now).map(|(_, choice)| choice),
         }
     }
@@ -87,31 +90,43 @@ impl Disk {
     /// The cheapest of all that wait. Cached writes have time, unless a flush or a full cache keeps
     /// somebody waiting.
     fn cheapest(&self, from: Place, now: u64) -> Option<(i64, Choice)> {
-        let pending = (0..)
-            .zip(&self.pending)
-            .filter(|(_, held)| held.ready <= now)
-            .map(|(at, held)| (self.cost_of(from, now, held), Choice::Pending(at)))
-            .min_by_key(|&(cost, _)| cost);
-        let waiting = self.keeps_waiting();
-        if pending.is_some() && waiting.is_none() {
-            return pending;
+        let head = self.mechanism.head(from, now);
+        let mut cheapest = None;
+        for (at, held) in (0..).zip(&self.pending).filter(|(_, held)| held.ready <= now) {
+            if let Some(cost) = self.cost_below(cheapest, &head, now, held) {
+                cheapest = Some((cost, Choice::Pending(at)));
+            }
         }
-        let cached = self.cheapest_cached(from, now).map(|at| {
-            let span = self.target(self.writes.run(at));
-            let forecast = self.forecast(from, now, span, Action::Write);
+        let waiting = self.keeps_waiting();
+        if cheapest.is_some() && waiting.is_none() {
+            return cheapest;
+        }
+        let cached = self.cheapest_cached(&head, now).map(|(forecast, at)| {
             (forecast - self.credit(now, waiting.unwrap_or(now)), Choice::Destage(at))
         });
-        pending.into_iter().chain(cached).min_by_key(|&(cost, _)| cost)
+        cheapest.into_iter().chain(cached).min_by_key(|&(cost, _)| cost)
     }
 
-    /// The cached write that costs least, but first one that too many have overtaken.
-    fn cheapest_cached(&self, from: Place, now: u64) -> Option<usize> {
-        let candidates =
-            || self.writes.candidates(self.flushing()).filter(|(_, run)| run.ready <= now);
-        let forecast = |run: &Run| self.forecast(from, now, self.target(run.span), Action::Write);
-        let overtaken = candidates().find(|(_, run)| self.writes.is_overtaken(run));
-        let cheapest = || candidates().min_by_key(|(_, run)| forecast(run));
-        overtaken.or_else(cheapest).map(|(at, _)| at)
+    /// The cached write that costs least, and its forecast; but first one that too many have
+    /// overtaken.
+    fn cheapest_cached(&self, head: &Head<'_>, now: u64) -> Option<(i64, usize)> {
+        let forecast_below = |latest, run: &Run| {
+            self.forecast_below(latest, head, self.target(run.span), &run.start, Action::Write)
+        };
+        let mut cheapest: Option<(i64, usize)> = None;
+        for (at, run) in self.writes.candidates(self.flushing()) {
+            if run.ready > now {
+                continue;
+            }
+            if self.writes.is_overtaken(run) {
+                return forecast_below(None, run).map(|forecast| (forecast, at));
+            }
+            let latest = cheapest.map(|(forecast, _)| forecast);
+            if let Some(forecast) = forecast_below(latest, run) {
+                cheapest = Some((forecast, at));
+            }
+        }
+        cheapest
     }
 
     /// Since when the oldest command waits that the write cache keeps waiting.
@@ -121,15 +136,23 @@ impl Disk {
         flush.into_iter().chain(write).min()
     }
 
-    /// When the heads would meet the command's sectors, less what its wait counts.
-    fn cost_of(&self, from: Place, now: u64, held: &Held) -> i64 {
+    /// When the heads would meet the command's sectors, less what its wait counts, if that is less
+    /// than the cheapest so far.
+    fn cost_below(
+        &self,
+        cheapest: Option<(i64, Choice)>,
+        head: &Head<'_>,
+        now: u64,
+        held: &Held,
+    ) -> Option<i64> {
         let span = self.place(held.span);
-        let forecast = if held.action == Action::Read && self.reads.can_join(span) {
-            now as i64
-        } else {
-            self.forecast(from, now, span, held.action)
-        };
-        forecast - self.credit(now, held.ready)
+        let credit = self.credit(now, held.ready);
+        if held.action == Action::Read && self.reads.can_join(span) {
+            let cost = now as i64 - credit;
+            return cheapest.is_none_or(|(least, _)| cost < least).then_some(cost);
+        }
+        let latest = cheapest.map(|(least, _)| least + credit);
+        Some(self.forecast_below(latest, head, span, &held.start, held.action)? - credit)
     }
 
     /// What a wait since then counts, ns.
@@ -138,13 +161,24 @@ impl Disk {
         (waited_us * u64::from(self.params.age_weight_ppm) / 1000) as i64
     }
 
-    /// When the heads would meet the span, as the drive forecasts it. The same way is always
-    /// misjudged alike.
-    fn forecast(&self, from: Place, now: u64, span: Span, action: Action) -> i64 {
-        let begin = self.mechanism.begin(from, now, span.first, action, 0);
+    /// When the heads would meet the span, as the drive forecasts it, if that is before `latest`.
+    /// The same way is always misjudged alike.
+    fn forecast_below(
+        &self,
+        latest: Option<i64>,
+        head: &Head<'_>,
+        span: Span,
+        start: &Remembered,
+        action: Action,
+    ) -> Option<i64> {
+        // What is already too late when the arm has arrived is most of a full cache.
+        let arrives_by = latest.map_or(Some(u64::MAX), |latest| u64::try_from(latest).ok())?;
+        let begin = head.begin_by(span.first, start, action, arrives_by)?;
         // The finishing steps of a multiplicative hash (Knuth's constant) spread the error evenly.
-        let mixed = (span.first ^ from.track.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed =
+            (span.first ^ head.from.track.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        (begin + ((mixed * self.params.forecast_error_ns) >> 32)) as i64
+        let forecast = (begin + ((mixed * self.params.forecast_error_ns) >> 32)) as i64;
+        latest.is_none_or(|latest| forecast < latest).then_some(forecast)
     }
 }

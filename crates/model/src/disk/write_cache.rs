@@ -5,16 +5,18 @@
 //! a *generation*: later writes join no earlier run, and the flush is done when no earlier run is
 //! left.
 
-use super::mechanism::Span;
+use super::{layout::Remembered, mechanism::Span, spans::Spans};
 use crate::{FastCache, FastCacheKind};
 
 /// A cached write is next when this many cachefuls of others have been written since it came.
 const OVERTAKEN_MAX: u64 = 16;
 
 /// Adjacent cached writes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Run {
     pub span: Span,
+    /// Of where it is written.
+    pub start: Remembered,
     /// When its first bytes are there, ns.
     pub ready: u64,
     /// When its last are, ns.
@@ -28,6 +30,8 @@ pub(super) struct Run {
 #[derive(Debug)]
 pub(super) struct WriteCache {
     runs: Vec<Run>,
+    /// What the runs hold, to tell at once that they hold nothing of what is asked for.
+    held: Spans,
     /// What the heads are writing at present; its memory is not free yet.
     destaging: Vec<Run>,
     sectors: u64,
@@ -48,6 +52,7 @@ impl WriteCache {
         let runs_max = runs_max as usize;
         Self {
             runs,
+            held: Spans::default(),
             destaging: Vec::new(),
             sectors: 0,
             taken: 0,
@@ -76,7 +81,7 @@ impl WriteCache {
 
     /// Whether there is room for it now.
     pub fn has_room(&self, span: Span) -> bool {
-        if self.runs.iter().any(|run| run.span.holds(span)) {
+        if self.held.hold(span) {
             return true;
         }
         let runs = self.runs.len() + self.destaging.len();
@@ -90,8 +95,9 @@ impl WriteCache {
         if self.runs.is_empty() {
             self.served_at = self.served_at.max(received);
         }
-        if let Some(run) = self.runs.iter_mut().find(|run| run.span.holds(span)) {
-            run.received = received;
+        if self.held.hold(span) {
+            let run = self.runs.iter_mut().find(|run| run.span.holds(span));
+            run.expect("it is held").received = received;
             return;
         }
         // What replaces part of an earlier generation is waited for in its place.
@@ -103,13 +109,16 @@ impl WriteCache {
                 if span.first < run.span.first {
                     run.ready = received;
                 }
+                self.held.remove(run.span);
                 run.span.first = run.span.first.min(span.first);
                 run.span.end = run.span.end.max(span.end);
+                self.held.insert(run.span);
                 run.received = received;
             }
             _ => {
-                let (ready, entered) = (received, self.destages);
-                self.runs.push(Run { span, ready, received, entered, generation });
+                self.held.insert(span);
+                let (ready, entered, start) = (received, self.destages, Remembered::default());
+                self.runs.push(Run { span, start, ready, received, entered, generation });
             }
         }
     }
@@ -117,6 +126,9 @@ impl WriteCache {
     /// Removes what a newer write replaces, and says of which generation the oldest of it was.
     pub fn drop_overlapped(&mut self, span: Span) -> Option<u64> {
         let (mut at, mut oldest) = (0, None);
+        if !self.held.overlap(span) {
+            return None;
+        }
         while at < self.runs.len() {
             let Run { span: old, .. } = self.runs[at];
             if !old.overlaps(span) {
@@ -126,18 +138,25 @@ impl WriteCache {
             self.sectors -= old.end.min(span.end) - old.first.max(span.first);
             let before = Span { first: old.first, end: span.first.max(old.first) };
             let after = Span { first: span.end.min(old.end), end: old.end };
-            let run = self.runs[at];
+            let run = self.runs[at].clone();
+            self.held.remove(old);
             oldest = Some(oldest.unwrap_or(run.generation).min(run.generation));
             let mut rest = [before, after].into_iter().filter(|span| span.first < span.end);
             match rest.next() {
-                Some(span) => self.runs[at].span = span,
+                Some(span) => {
+                    self.held.insert(span);
+                    self.runs[at].span = span;
+                }
                 None => {
                     self.runs.swap_remove(at);
                     continue;
                 }
             }
             // A write into the middle leaves two runs.
-            self.runs.extend(rest.map(|span| Run { span, ..run }));
+            for span in rest {
+                self.held.insert(span);
+                self.runs.push(Run { span, ..run.clone() });
+            }
             at += 1;
         }
         oldest
@@ -145,7 +164,7 @@ impl WriteCache {
 
     /// Whether a read finds all it wants here.
     pub fn holds(&self, span: Span) -> bool {
-        self.destaging.iter().chain(&self.runs).any(|run| run.span.holds(span))
+        self.held.hold(span) || self.destaging.iter().any(|run| run.span.holds(span))
     }
 
     /// What may be written next. While a flush waits, only what it waits for.
@@ -165,16 +184,20 @@ impl WriteCache {
         let run = &mut self.runs[at];
         let span = run.span;
         let end = span.end.min(span.first + sectors_max);
-        let chunk = Run { span: Span { first: run.span.first, end }, ..*run };
+        let chunk = Run { span: Span { first: run.span.first, end }, ..run.clone() };
         run.span.first = end;
         run.entered = self.destages;
+        self.held.remove(span);
         if run.span.first == run.span.end {
             self.runs.swap_remove(at);
+        } else {
+            self.held.insert(run.span);
         }
         let received = if chunk.span == span { chunk.received } else { chunk.ready };
+        let handed = chunk.span;
         self.destaging.push(chunk);
         self.destages += 1;
-        (chunk.span, received)
+        (handed, received)
     }
 
     /// The heads are done at `now`: its memory is free.
@@ -211,6 +234,9 @@ impl WriteCache {
     }
 
     fn neighbour(&self, span: Span) -> Option<usize> {
+        if !self.held.touch(span) {
+            return None;
+        }
         self.runs.iter().position(|run| {
             run.generation == self.generation
                 && (run.span.end == span.first || run.span.first == span.end)
@@ -279,6 +305,7 @@ mod tests {
                 seen[first as usize..end as usize].fill(true);
             }
             assert_eq!(seen, dirty);
+            assert!(cache.held.are(cache.runs.iter().map(|run| run.span)));
             assert_eq!(cache.sectors, dirty.iter().filter(|&&dirty| dirty).count() as u64);
         }
     }
