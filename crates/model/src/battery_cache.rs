@@ -12,7 +12,8 @@
 //! that began after its write has ended. So the members' caches may be on, a flush from above has
 //! nothing to wait for, and a power cut leaves in memory whatever the members may have lost. After
 //! it each row that memory has a part of is written whole, for its parity may be older than its
-//! data.
+//! data. A discard waits until memory is empty, and the battery remembers it until a flush has
+//! followed it: one that a power cut interrupted is done again, or copies would differ.
 //!
 //! It is no read cache: what the members hold for sure is read from them. Not modelled: a battery
 //! that runs out or is being charged, a second controller, writes that pass the memory by.
@@ -58,6 +59,8 @@ pub struct BatteryCache {
     /// A discard that waits until memory is empty, and what came after it.
     alone: Option<Waiting>,
     held: VecDeque<Waiting>,
+    /// What is being discarded: the battery keeps it until all members have done so for sure.
+    discarding: Option<Discarding>,
     answers: Outbox,
     /// Until when the controller works on answers from memory.
     busy_until: Instant,
@@ -79,6 +82,15 @@ pub struct BatteryCacheCounters {
     pub part_rows: u64,
     /// Flushes of what lies below.
     pub flushes: u64,
+}
+
+/// A discard on its way to the members.
+#[derive(Clone, Copy, Debug)]
+struct Discarding {
+    /// First byte, and how many.
+    at: (u64, u64),
+    /// It went down. One that a power cut interrupted did so in another life.
+    is_sent: bool,
 }
 
 /// A request from above.
@@ -107,6 +119,8 @@ enum Flight {
     },
     Flush,
     Discard,
+    /// The flush after a discard.
+    Discarded,
 }
 
 impl BatteryCache {
@@ -129,6 +143,10 @@ impl BatteryCache {
         let queue_depth = below.queue_depth.saturating_sub(own + 1);
         assert!(queue_depth > 0, "the array takes {} requests", below.queue_depth);
         let lines_max = params.size_bytes / LINE_BYTES;
+        let interrupted = match &origin {
+            Origin::Nothing => None,
+            Origin::PowerCut(kept) => kept.discard,
+        };
         Self {
             geometry: Geometry {
                 capacity_bytes: below.capacity_bytes / LINE_BYTES * LINE_BYTES,
@@ -142,6 +160,7 @@ impl BatteryCache {
             waiting: VecDeque::new(),
             alone: None,
             held: VecDeque::new(),
+            discarding: interrupted.map(|at| Discarding { at, is_sent: false }),
             answers: Outbox::new(queue_depth),
             busy_until: Instant(0),
             counters: BatteryCacheCounters::default(),
@@ -151,7 +170,8 @@ impl BatteryCache {
 
     /// What the battery keeps if the power goes now.
     pub fn kept(&self) -> BatteryMemory {
-        self.memory.kept()
+        let discard = self.discarding.map(|it| it.at);
+        BatteryMemory { lines: self.memory.kept(), discard }
     }
 
     /// What it has done so far.
@@ -256,15 +276,22 @@ impl BatteryCache {
             if let Some(error) = self.destaging.failure {
                 self.give_up_waiting(now, error);
             }
-            if self.alone.is_none() || self.flights.iter().any(Flight::is_discard) {
-                return;
-            }
             self.discard(now, effects);
-            if self.alone.is_some() {
-                return;
+            if !self.discards() {
+                // Whoever was held may have been let in: a discard that was refused kept him.
+                if self.held.is_empty() {
+                    return;
+                }
+                self.let_held_go_on(now, effects);
+                continue;
             }
-            self.let_held_go_on(now, effects);
+            return;
         }
+    }
+
+    /// Whether a discard has everything to itself, or waits for that.
+    fn discards(&self) -> bool {
+        self.alone.is_some() || self.discarding.is_some()
     }
 
     fn give_up_waiting(&mut self, now: Instant, error: IoError) {
@@ -274,21 +301,37 @@ impl BatteryCache {
         }
     }
 
-    /// A discard goes down when memory is empty; it fails where that cannot be.
+    /// A discard goes down when memory is empty; it fails where that cannot be. One that a power
+    /// cut interrupted goes down again: some members may have done it, and others not.
     fn discard(&mut self, now: Instant, effects: &mut Effects) {
-        let Some(Waiting { issued, request }) = &self.alone else { return };
-        let (tag, issued, actor) = (request.tag, *issued, request.actor);
-        let Command::Discard { offset, len } = request.command else {
-            unreachable!("discards have everything to themselves")
-        };
-        if self.memory.len() > 0 {
-            let error = self.destaging.failure.unwrap_or(IoError::Offline);
-            self.alone = None;
-            return self.refuse(now, tag, issued, error, Payload::None);
+        if self.discarding.is_none()
+            && let Some(Waiting { issued, request }) = &self.alone
+        {
+            let (tag, issued) = (request.tag, *issued);
+            let Command::Discard { offset, len } = request.command else {
+                unreachable!("discards have everything to themselves")
+            };
+            if self.memory.len() > 0 {
+                let error = self.destaging.failure.unwrap_or(IoError::Offline);
+                self.alone = None;
+                return self.refuse(now, tag, issued, error, Payload::None);
+            }
+            self.discarding = Some(Discarding { at: (offset, len), is_sent: false });
         }
-        let tag = Tag(self.flights.insert(Flight::Discard).into());
-        let command = Command::Discard { offset, len };
-        effects.down.push(Request { tag, actor, drive: Drive(0), command });
+        let Some(Discarding { at, is_sent: false }) = self.discarding else { return };
+        self.discarding = Some(Discarding { at, is_sent: true });
+        let command = Command::Discard { offset: at.0, len: at.1 };
+        self.send(Flight::Discard, command, effects);
+    }
+
+    /// The members hold what was discarded as discarded, or one of them failed to.
+    fn discarded(&mut self, result: Result<(), IoError>, now: Instant, effects: &mut Effects) {
+        self.discarding = None;
+        if let Some(Waiting { issued, request }) = self.alone.take() {
+            let (tag, payload) = (request.tag, Payload::None);
+            effects.up.push(Completion { tag, issued, finished: now, result, payload });
+        }
+        self.let_held_go_on(now, effects);
     }
 
     fn refuse(
@@ -304,7 +347,7 @@ impl BatteryCache {
     }
 
     fn let_held_go_on(&mut self, now: Instant, effects: &mut Effects) {
-        while self.alone.is_none()
+        while !self.discards()
             && let Some(asked) = self.held.pop_front()
         {
             self.accept(now, asked, effects);
@@ -328,21 +371,12 @@ impl BatteryCache {
             Flight::Fill { job, at } => self.was_filled(job, at, result, payload),
             Flight::Write { job } => self.was_written(job, result),
             Flight::Flush => self.was_flushed(result),
-            Flight::Discard => {
-                let Some(Waiting { issued, request }) = self.alone.take() else {
-                    unreachable!("a discard waits for its answer")
-                };
-                let (tag, payload) = (request.tag, Payload::None);
-                effects.up.push(Completion { tag, issued, finished, result, payload });
-                self.let_held_go_on(now, effects);
-            }
+            Flight::Discard => match result {
+                Ok(()) => self.send(Flight::Discarded, Command::Flush, effects),
+                Err(_) => self.discarded(result, now, effects),
+            },
+            Flight::Discarded => self.discarded(result, now, effects),
         }
-    }
-}
-
-impl Flight {
-    fn is_discard(&self) -> bool {
-        matches!(self, Self::Discard)
     }
 }
 
@@ -361,7 +395,7 @@ impl Machine for BatteryCache {
             "a cache carries bytes"
         );
         let asked = Waiting { issued: now, request };
-        if self.alone.is_some() {
+        if self.discards() {
             self.held.push_back(asked);
         } else {
             self.accept(now, asked, effects);
@@ -382,6 +416,9 @@ impl Machine for BatteryCache {
     }
 
     fn next_wakeup(&self) -> Instant {
-        self.answers.next().min(self.next_by_age())
+        match self.discarding {
+            Some(Discarding { is_sent: false, .. }) => Instant(0),
+            _ => self.answers.next().min(self.next_by_age()),
+        }
     }
 }

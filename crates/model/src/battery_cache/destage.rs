@@ -220,7 +220,7 @@ impl BatteryCache {
         }
     }
 
-    fn send(&mut self, flight: Flight, command: Command, effects: &mut Effects) {
+    pub(super) fn send(&mut self, flight: Flight, command: Command, effects: &mut Effects) {
         let tag = Tag(self.flights.insert(flight).into());
         effects.down.push(Request { tag, actor: OWN, drive: Drive(0), command });
     }

@@ -20,7 +20,11 @@ pub(super) type Bytes = Option<Arc<[u8; LINE_BYTES as usize]>>;
 
 /// What the battery keeps over a power cut: everything that the members do not hold for sure.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct BatteryMemory(BTreeMap<u64, Kept>);
+pub struct BatteryMemory {
+    pub(super) lines: BTreeMap<u64, Kept>,
+    /// What was being discarded: its first byte, and how many.
+    pub(super) discard: Option<(u64, u64)>,
+}
 
 /// Part of a line, newer than what lies below.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -88,8 +92,8 @@ impl Memory {
             lines_max,
             lines_per_row,
         };
-        let Origin::PowerCut(BatteryMemory(kept)) = origin else { return new };
-        for (number, kept) in kept {
+        let Origin::PowerCut(kept) = origin else { return new };
+        for (number, kept) in kept.lines {
             new.lines.insert(number, Line { kept, state: State::Dirty });
             new.dirty += 1;
             new.add_dirty(number / lines_per_row, Instant(0), true);
@@ -97,9 +101,9 @@ impl Memory {
         new
     }
 
-    /// What the battery keeps.
-    pub fn kept(&self) -> BatteryMemory {
-        BatteryMemory(self.lines.iter().map(|(&at, line)| (at, line.kept.clone())).collect())
+    /// The lines that the battery keeps.
+    pub fn kept(&self) -> BTreeMap<u64, Kept> {
+        self.lines.iter().map(|(&at, line)| (at, line.kept.clone())).collect()
     }
 
     /// Lines that are there.
@@ -334,7 +338,7 @@ impl Line {
 impl BatteryMemory {
     /// How many bytes it has, in whole lines.
     pub fn bytes(&self) -> u64 {
-        self.0.len() as u64 * LINE_BYTES
+        self.lines.len() as u64 * LINE_BYTES
     }
 }
 

@@ -33,7 +33,7 @@ pub fn memory(row: GatheredRow) -> BatteryCacheParams {
 pub struct World {
     pub engine: Stack<BatteryCache, Below>,
     pub rng: Rng,
-    /// A power cut in the middle of a discard may leave copies and parity that differ.
+    /// Whether the load discards, too.
     pub discards: bool,
     array: ArrayParams,
     members: u16,
@@ -199,17 +199,31 @@ impl World {
         }
     }
 
+    /// Discards, from a memory that is empty, for some moments; says whether that was too short.
+    pub fn discard_for_moments(&mut self) -> bool {
+        let first = self.rng.below(self.sectors.len() as u64 - 1_200);
+        let end = first + 1 + self.rng.below(1_200);
+        self.submit(first..end, What::Discard);
+        let until = self.engine.now().after(1 + self.rng.below(150_000));
+        let mut done: Vec<Completion> = Vec::new();
+        while self.engine.now() < until {
+            self.engine.wait(until, &mut done);
+        }
+        done.drain(..).for_each(|completion| self.completed(completion));
+        !self.under_way.is_empty()
+    }
+
     /// The power goes, and comes back; with what the battery kept, or without it. How many sectors
     /// hold what they must not.
     pub fn cut(self, seed: u64, keeps: bool) -> (Self, usize) {
-        let Self { engine, array, members, sectors, next, .. } = self;
+        let Self { engine, array, members, sectors, next, discards, .. } = self;
         let kept = engine.machine.kept();
         let mut drives = engine.engine.engine;
         drives.power_cut(seed);
         let kept = if keeps { kept } else { BatteryMemory::default() };
         let media = drives.into_media();
         let mut world = Self::on(array, members, seed ^ 0x5a5a, media, Origin::PowerCut(kept));
-        world.next = next;
+        (world.next, world.discards) = (next, discards);
         world.sectors = sectors;
         let lost = world.wrong_sectors();
         (world, lost)
