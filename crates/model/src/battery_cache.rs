@@ -278,7 +278,7 @@ impl BatteryCache {
             }
             self.discard(now, effects);
             if !self.discards() {
-                // Whoever was held may have been let in: a discard that was refused kept him.
+                // A discard that was refused has kept others waiting.
                 if self.held.is_empty() {
                     return;
                 }

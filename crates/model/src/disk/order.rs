@@ -171,7 +171,7 @@ impl Disk {
         start: &Remembered,
         action: Action,
     ) -> Option<i64> {
-        // What is already too late when the arm has arrived is most of a full cache.
+        // No time is negative, so none is before one that is.
         let arrives_by = latest.map_or(Some(u64::MAX), |latest| u64::try_from(latest).ok())?;
         let begin = head.begin_by(span.first, start, action, arrives_by)?;
         // The finishing steps of a multiplicative hash (Knuth's constant) spread the error evenly.
