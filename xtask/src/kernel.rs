@@ -80,6 +80,10 @@ impl Level {
     }
 }
 
+/// Options that no cache has.
+const ARRAYS_ALONE: [&str; 6] =
+    ["level", "drive", "queue_depth", "state", "stripe_cache", "seconds"];
+
 /// What is compared.
 #[derive(clap::Args)]
 pub struct Options {
@@ -100,18 +104,22 @@ pub struct Options {
     /// How the array stands meanwhile.
     #[arg(long, value_enum, default_value_t = State::Whole)]
     state: State,
+    /// Stripes of 4 KiB of each member that md keeps in memory for RAID-5 and 6 (md(4),
+    /// stripe_cache_size); its own 256 unless said.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(17..=32768))]
+    stripe_cache: Option<u32>,
     /// How long a cell takes in the guest, seconds; in the drives' time it is that over N.
     #[arg(long, value_name = "SECONDS", default_value_t = 12)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=600))]
     seconds: u32,
     /// These caches of the kernel's in place of arrays: bcache, dm-cache, dm-writecache.
     #[arg(long, value_name = "NAME", value_parser = ["bcache", "dm-cache", "dm-writecache"])]
-    #[arg(conflicts_with_all = ["level", "drive", "queue_depth", "state", "seconds"])]
+    #[arg(conflicts_with_all = ARRAYS_ALONE)]
     cache: Vec<String>,
     /// Operations that a cache gets before the 2,000 that tell what it is like then.
     #[arg(long, value_name = "COUNT", default_value_t = 4000)]
     #[arg(value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
-    #[arg(conflicts_with_all = ["level", "drive", "queue_depth", "state", "seconds"])]
+    #[arg(conflicts_with_all = ARRAYS_ALONE)]
     cold: u32,
     /// The guest's Linux: 6.1 or 6.12.
     #[arg(long, default_value = "6.12", value_parser = Kernel::named)]
@@ -172,8 +180,10 @@ fn in_guest(options: &Options, setup: &Setup, level: &Level, method: &str) -> Re
     let servers = Servers::start(setup, &[&*options.drive; MEMBERS], options.slower)?;
     let (name, words, depth) = (level.name, level.words, options.queue_depth);
     let (state, slower) = (format!("{:?}", options.state).to_lowercase(), options.slower);
+    let stripes = options.stripe_cache.map_or_else(String::new, |count| count.to_string());
     let script = format!(
-        "LEVEL={name} DEPTH={depth} STATE={state} SLOWER={slower} MORE='{words}'\n{SCRIPT}"
+        "LEVEL={name} DEPTH={depth} STATE={state} SLOWER={slower} STRIPES={stripes} \
+         MORE='{words}'\n{SCRIPT}"
     );
     let trial = guest::Trial {
         script: &script,

@@ -10,6 +10,10 @@ first=$M0
 # What is served is empty: nothing has to be synced first.
 mdadm --quiet --create /dev/md0 --name=bench --homehost=lab --run --assume-clean \
     --level="$LEVEL" --raid-devices=4 $MORE "$first" "$M1" "$M2" "$M3" || exit 1
+# Only RAID-5 and 6 have one.
+if [ -n "$STRIPES" ] && [ -e /sys/block/md0/md/stripe_cache_size ]; then
+    echo "$STRIPES" >/sys/block/md0/md/stripe_cache_size || exit 1
+fi
 if [ "$STATE" = rebuild ]; then
     # md's own pace while somebody asks, 1,000 KiB a second, in the drives' time. It is set for an
     # array at rest as well: md tells by the sectors since it last looked, 64 of them, and takes a
