@@ -48,6 +48,7 @@ fn a_directory_is_measured_and_a_killed_run_of_it_goes_on() {
     let long = bench.drivelab(["run"]).and([&directory]).and(["--method", "small.toml"]);
     let mut living = long.and(["--max-time", "20s"]).start();
     living.wait_until("it has a scratch file", || !names_in(&directory).is_empty());
+    living.wait_until("it is in the history", || bench.history().len() == 4);
     living.signal("KILL");
     drop(living);
     bench.small_run(["null:"]).done().succeeded();
