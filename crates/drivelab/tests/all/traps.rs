@@ -100,7 +100,7 @@ fn a_device_that_was_never_written_is_flagged_and_a_written_one_is_not() {
     assert!(has(&fresh, "deallocated_blocks"), "{fresh:?}");
     let sentence = told(&bench.record("last"), "deallocated_blocks");
     // A busy machine has time for fewer than 1,000.
-    let words: Vec<&str> = sentence.split(' ').collect();
+    let words: Vec<&str> = sentence.trim_start_matches('"').split(' ').collect();
     assert_eq!((words[1], words[3]), ("of", "blocks"), "{sentence}");
     assert!(words[0] == words[2] && words[0] != "0", "{sentence}");
     // Blocks beyond the tested area were sampled, too, and a run that had written all it read was
