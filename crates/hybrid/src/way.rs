@@ -303,9 +303,10 @@ fn sizes(ssd: &DriveEntry, question: &Question, seen: &Seen) -> Vec<u64> {
     if let Some(size) = question.size_bytes {
         return vec![size.min(ssd.capacity_bytes)];
     }
+    let footprint_bytes = seen.footprint_bytes();
     let mut sizes: Vec<u64> = PARTS
         .iter()
-        .map(|part| (seen.footprint_bytes() / part).next_power_of_two().min(ssd.capacity_bytes))
+        .map(|part| (footprint_bytes / part).next_power_of_two().min(ssd.capacity_bytes))
         .filter(|size| *size >= BLOCKS_MIN * seen.block_bytes)
         .collect();
     if sizes.is_empty() {

@@ -277,15 +277,11 @@ impl BatteryCache {
                 self.give_up_waiting(now, error);
             }
             self.discard(now, effects);
-            if !self.discards() {
-                // A discard that was refused has kept others waiting.
-                if self.held.is_empty() {
-                    return;
-                }
-                self.let_held_go_on(now, effects);
-                continue;
+            if self.discards() || self.held.is_empty() {
+                return;
             }
-            return;
+            // A discard that was refused has kept them waiting.
+            self.let_held_go_on(now, effects);
         }
     }
 

@@ -99,10 +99,11 @@ fn a_device_that_was_never_written_is_flagged_and_a_written_one_is_not() {
     let fresh = flags_of_reads(&bench, &[device.text(), "--reads-only"]);
     assert!(has(&fresh, "deallocated_blocks"), "{fresh:?}");
     let sentence = told(&bench.record("last"), "deallocated_blocks");
-    // A busy machine has time for fewer than 1,000.
-    let words: Vec<&str> = sentence.trim_start_matches('"').split(' ').collect();
-    assert_eq!((words[1], words[3]), ("of", "blocks"), "{sentence}");
-    assert!(words[0] == words[2] && words[0] != "0", "{sentence}");
+    // All of 1,000, or of as many as a busy machine had time for: fewer than 20 say nothing.
+    let words: Vec<&str> = sentence.trim_start_matches('"').splitn(5, ' ').collect();
+    let [zeros, "of", sampled, "blocks", _] = words[..] else { panic!("{sentence}") };
+    assert_eq!(zeros, sampled, "{sentence}");
+    assert!(sampled.parse().is_ok_and(|count| (20..=1000).contains(&count)), "{sentence}");
     // Blocks beyond the tested area were sampled, too, and a run that had written all it read was
     // flagged.
     let filled = flags_of_reads(&bench, &[device.text(), "--destroy", device.name()]);

@@ -44,13 +44,12 @@ impl Kept {
 
     /// All of them, if all were kept.
     pub fn all(self) -> Option<InMemory> {
-        self.is_whole.then(|| InMemory(self.operations.into()))
+        self.is_whole.then(|| InMemory(Arc::new(self.operations)))
     }
 }
 
 /// All operations of a trace.
-#[derive(Clone)]
-pub struct InMemory(Arc<[Packed]>);
+pub struct InMemory(Arc<Vec<Packed>>);
 
 impl Script for InMemory {
     fn open(&self) -> Result<Box<dyn Feed>, String> {
@@ -59,7 +58,7 @@ impl Script for InMemory {
 }
 
 struct FromMemory {
-    all: Arc<[Packed]>,
+    all: Arc<Vec<Packed>>,
     next: usize,
 }
 
