@@ -502,7 +502,12 @@ fn shared(
             break;
         }
     }
+    let in_flight = workers.iter().any(|worker| worker.in_flight() > 0);
     engine.drain(&mut workers);
+    // What ends after the time is over counts among the operations, so its time counts, too.
+    if in_flight {
+        finished = finished.max(engine.now());
+    }
     let flush = (order.cell.flush != FinalFlush::None && order.cell.writes()).then(|| {
         let before = engine.now();
         (0, engine.flush().map(|done| done.since(before)))

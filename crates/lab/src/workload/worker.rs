@@ -230,7 +230,8 @@ impl Worker {
         self.recorder.finish();
     }
 
-    fn in_flight(&self) -> usize {
+    /// Operations begun and not ended.
+    pub fn in_flight(&self) -> usize {
         self.slots.len() - self.idle.len()
     }
 

@@ -27,6 +27,19 @@ fn refusal(cell: &str) -> String {
     }
 }
 
+/// In virtual time all operations were divided by the time of a pass without what its last ones took:
+/// forty writes that waited for a slow array counted, and the seconds in which they ended did not, so
+/// that 158 a second stood where the array did 92.
+#[test]
+fn what_ends_after_the_time_is_over_counts_with_its_time() {
+    let slow = Scripted::new(|_| 250_000_000).scripted(|script| script.parallelism = 1);
+    let record = Lab::new(&slow, "[[cell]]\nop = 'read'\ndepth = 40").once().run();
+    let total = &record.cells[0].passes[0].total;
+    let rate = total.operations as f64 / total.seconds;
+    assert!((rate / 4.0 - 1.0).abs() < 1e-6, "{rate} a second, {} s", total.seconds);
+    assert_eq!(total.operations, log(&slow).len() as u64);
+}
+
 /// Half of the think times in the job files people have stand beside depths above 1: a pause begins
 /// when all that was asked for is answered, as fio's does.
 #[test]
