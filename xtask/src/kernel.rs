@@ -27,10 +27,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// `SECONDS` stands for a cell's time.
+/// `SECONDS` stands for a cell's time, `OPS` and `BLOCKS` for lists.
 const ARRAYS: &str = include_str!("kernel/arrays.toml");
 const SCRIPT: &str = include_str!("kernel/arrays.sh");
 const MEMBERS: usize = 4;
+const OPS: [&str; 2] = ["read", "write"];
+const BLOCKS: [&str; 3] = ["4KiB", "64KiB", "1MiB"];
 
 /// A level of md's, and the modelled layer that stands for it.
 struct Level {
@@ -81,8 +83,8 @@ impl Level {
 }
 
 /// Options that no cache has.
-const ARRAYS_ALONE: [&str; 6] =
-    ["level", "drive", "queue_depth", "state", "stripe_cache", "seconds"];
+const ARRAYS_ALONE: [&str; 8] =
+    ["level", "drive", "queue_depth", "state", "stripe_cache", "seconds", "op", "block"];
 
 /// What is compared.
 #[derive(clap::Args)]
@@ -112,6 +114,12 @@ pub struct Options {
     #[arg(long, value_name = "SECONDS", default_value_t = 12)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=600))]
     seconds: u32,
+    /// These operations: read, write; both unless named.
+    #[arg(long, value_name = "OP", value_parser = OPS)]
+    op: Vec<String>,
+    /// These sizes: 4KiB, 64KiB, 1MiB; all unless named.
+    #[arg(long, value_name = "SIZE", value_parser = BLOCKS)]
+    block: Vec<String>,
     /// These caches of the kernel's in place of arrays: bcache, dm-cache, dm-writecache.
     #[arg(long, value_name = "NAME", value_parser = ["bcache", "dm-cache", "dm-writecache"])]
     #[arg(conflicts_with_all = ARRAYS_ALONE)]
@@ -157,7 +165,9 @@ pub fn run(options: &Options) -> Result<()> {
     };
     let chosen: Vec<&Level> = LEVELS.iter().filter(is_chosen).collect();
     ensure!(!chosen.is_empty(), "RAID-0 is not {:?}: it has no redundancy", options.state);
-    let lasting = |seconds: f64| ARRAYS.replace("SECONDS", &seconds.to_string());
+    let text = ARRAYS.replace("OPS", &list(&options.op, &OPS));
+    let text = text.replace("BLOCKS", &list(&options.block, &BLOCKS));
+    let lasting = |seconds: f64| text.replace("SECONDS", &seconds.to_string());
     let seconds = f64::from(options.seconds);
     // Both for the same time of the drives: what one cell leaves them to do is a part of the next.
     let arrays = lasting(seconds);
@@ -173,6 +183,14 @@ pub fn run(options: &Options) -> Result<()> {
         println!("{table}{:.0} s", began.elapsed().as_secs_f64());
     }
     Ok(())
+}
+
+/// What was named, or all, as a list of TOML's.
+fn list(named: &[String], all: &[&str]) -> String {
+    match named {
+        [] => format!("{all:?}"),
+        named => format!("{named:?}"),
+    }
 }
 
 /// The kernel's array, in a guest with four drives that are served here.

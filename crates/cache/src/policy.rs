@@ -5,6 +5,7 @@ use crate::{
     lirs::Lirs,
     queue::{Clock, Fifo, Lru},
     s3fifo::S3Fifo,
+    smq::Smq,
     tinylfu::TinyLfu,
     two_queues::TwoQueues,
 };
@@ -22,12 +23,36 @@ pub enum Access {
         /// What had to go for it; nothing while there is room.
         evicted: Option<u64>,
     },
+    /// It was not, and is not now.
+    Passed {
+        /// What was given up all the same, for one that may come.
+        evicted: Option<u64>,
+    },
+}
+
+impl Access {
+    /// Which block is held no longer.
+    pub fn evicted(self) -> Option<u64> {
+        match self {
+            Self::Hit => None,
+            Self::Miss { evicted } | Self::Passed { evicted } => evicted,
+        }
+    }
 }
 
 /// A cache of a fixed number of blocks: which of them it holds.
 pub trait Replacement {
-    /// Asks for a block, which is held afterwards.
+    /// Asks for a block, which is held afterwards unless it [passed](Access::Passed).
     fn access(&mut self, block: u64) -> Access;
+
+    /// Tells the time, ns since some beginning, to a policy that goes by it.
+    fn pass_time(&mut self, _ns: u64) {}
+
+    /// Takes in a block that was held before a restart; whether it is held.
+    fn restore(&mut self, block: u64) -> bool {
+        self.access(block);
+        self.holds(block)
+    }
 
     /// Whether a block is held; this is no access.
     fn holds(&self, block: u64) -> bool;
@@ -63,11 +88,13 @@ pub enum Policy {
     S3Fifo,
     /// The one asked for less often than who wants its place (Einziger and others, 2017).
     TinyLfu,
+    /// As dm-cache of Linux since 4.12: blocks of regions that miss much.
+    Smq,
 }
 
 impl Policy {
     /// All of them, the plain ones first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Fifo,
         Self::Lru,
         Self::Clock,
@@ -76,6 +103,7 @@ impl Policy {
         Self::Lirs,
         Self::S3Fifo,
         Self::TinyLfu,
+        Self::Smq,
     ];
 
     /// Its name in words that users write.
@@ -89,6 +117,7 @@ impl Policy {
             Self::Lirs => "lirs",
             Self::S3Fifo => "s3fifo",
             Self::TinyLfu => "tinylfu",
+            Self::Smq => "smq",
         }
     }
 
@@ -112,6 +141,7 @@ impl Policy {
             Self::Lirs => Box::new(Lirs::new(capacity)),
             Self::S3Fifo => Box::new(S3Fifo::new(capacity)),
             Self::TinyLfu => Box::new(TinyLfu::new(capacity)),
+            Self::Smq => Box::new(Smq::new(capacity)),
         }
     }
 }

@@ -9,9 +9,6 @@
 /// Stands where no slot is.
 pub(crate) const NOTHING: u32 = u32::MAX;
 
-/// Lists of a store, at most.
-const LISTS: usize = 4;
-
 #[derive(Clone, Copy, Debug)]
 struct Node {
     block: u64,
@@ -132,9 +129,9 @@ pub(crate) fn hash(block: u64) -> u64 {
     mixed ^ mixed >> 31
 }
 
-/// Blocks, each on a list.
+/// Blocks, each on one of so many lists.
 #[derive(Debug)]
-pub(crate) struct Store {
+pub(crate) struct Store<const LISTS: usize = 4> {
     table: Table,
     nodes: Vec<Node>,
     limit: usize,
@@ -142,7 +139,7 @@ pub(crate) struct Store {
     lists: [List; LISTS],
 }
 
-impl Store {
+impl<const LISTS: usize> Store<LISTS> {
     /// For so many blocks at a time.
     pub fn new(limit: usize) -> Self {
         let list = List { head: NOTHING, tail: NOTHING, len: 0 };
@@ -200,6 +197,21 @@ impl Store {
         self.link(slot, list);
     }
 
+    /// Moves a block to the tail of another list.
+    pub fn back(&mut self, slot: u32, number: u8) {
+        self.unlink(slot);
+        let list = &mut self.lists[usize::from(number)];
+        let tail = list.tail;
+        list.tail = slot;
+        list.len += 1;
+        let node = &mut self.nodes[slot as usize];
+        (node.list, node.before, node.after) = (number, tail, NOTHING);
+        match tail {
+            NOTHING => self.lists[usize::from(number)].head = slot,
+            tail => self.nodes[tail as usize].after = slot,
+        }
+    }
+
     #[inline]
     fn link(&mut self, slot: u32, number: u8) {
         let list = &mut self.lists[usize::from(number)];
@@ -236,6 +248,13 @@ impl Store {
         (tail != NOTHING).then_some(tail)
     }
 
+    /// The block at the head of a list; `None` of an empty one.
+    #[inline]
+    pub fn head(&self, list: u8) -> Option<u32> {
+        let head = self.lists[usize::from(list)].head;
+        (head != NOTHING).then_some(head)
+    }
+
     #[inline]
     pub fn len(&self, list: u8) -> usize {
         self.lists[usize::from(list)].len as usize
@@ -262,6 +281,11 @@ impl Store {
         self.nodes[slot as usize].mark = mark;
     }
 
+    /// Sets the mark of every block to 0.
+    pub fn clear_marks(&mut self) {
+        self.nodes.iter_mut().for_each(|node| node.mark = 0);
+    }
+
     /// Whether a block is on one of these lists.
     pub fn is_on(&self, block: u64, lists: std::ops::RangeInclusive<u8>) -> bool {
         self.get(block).is_some_and(|slot| lists.contains(&self.list(slot)))
@@ -284,7 +308,7 @@ mod tests {
     /// Blocks come, are moved and go by a drawn sequence; a plain list says where each must be.
     #[test]
     fn a_store_is_a_list_whose_members_are_found() {
-        let mut store = Store::new(40);
+        let mut store: Store = Store::new(40);
         let mut plain: VecDeque<u64> = VecDeque::new();
         let mut state = 7u64;
         for _ in 0..20_000 {

@@ -42,7 +42,7 @@ use commit::Commit;
 use locks::Locks;
 use merge::Part;
 use params::Shape;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The disks below.
 const DISKS: Drive = Drive(0);
@@ -91,9 +91,16 @@ pub struct SsdCache {
     slots: Vec<Slot>,
     free: Vec<u32>,
     dirty: BTreeSet<u64>,
+    /// Of a cache of writes alone: who became dirty, the earliest first, some of them clean again.
+    by_age: VecDeque<u64>,
     /// From which block on the cleaner goes on.
     sweep: u64,
     cleaning: u32,
+    /// Blocks on their way to the disks that may be written meanwhile, and whether they were.
+    open: BTreeMap<u64, bool>,
+    /// Writes that go by for want of room, and when the cleaner may go on after the last one.
+    passing: u32,
+    pause_ends: Option<Instant>,
     /// More were dirty than may be, and so few as are to be left are not reached.
     cleans_down: bool,
     locks: Locks,
@@ -105,6 +112,8 @@ pub struct SsdCache {
     waiting: [VecDeque<(Request, Sent)>; 2],
     under_way: [u32; 2],
     commit: Commit,
+    /// Places of which a discard took something.
+    forgotten: Vec<u32>,
     /// A discard that has everything to itself, and who waits for its end.
     barrier: Option<u32>,
     held: VecDeque<Request>,
@@ -170,6 +179,8 @@ enum Step {
     First,
     /// Of a read and a fill: onto flash; of the cleaner: to the disks.
     Second,
+    /// Of the cleaner, which let others at the block meanwhile: it has the block again.
+    Third,
 }
 
 /// Who waits for a command below.
@@ -211,8 +222,12 @@ impl SsdCache {
             slots: vec![Slot::default(); shape.slots as usize],
             free: (0..shape.slots).rev().collect(),
             dirty: BTreeSet::new(),
+            by_age: VecDeque::new(),
             sweep: 0,
             cleaning: 0,
+            open: BTreeMap::new(),
+            passing: 0,
+            pause_ends: None,
             cleans_down: false,
             locks: Locks::default(),
             streams: Streams::default(),
@@ -223,6 +238,7 @@ impl SsdCache {
             waiting: [VecDeque::new(), VecDeque::new()],
             under_way: [0; 2],
             commit: Commit::new(&shape),
+            forgotten: Vec::new(),
             barrier: None,
             held: VecDeque::new(),
             buffers: Vec::new(),
@@ -320,6 +336,7 @@ impl SsdCache {
             bypasses: false,
             needs_map: kind == Kind::Write(Durability::Fua),
         });
+        self.policy.pass_time(now.0);
         match kind {
             Kind::Read | Kind::Write(_) => self.cut(parent),
             Kind::Flush => self.flush(parent),
@@ -363,6 +380,7 @@ impl SsdCache {
             self.dirty.remove(&block);
         }
         self.commit.changed(slot);
+        self.forgotten.push(slot);
     }
 
     /// A request is answered.
@@ -372,6 +390,10 @@ impl SsdCache {
         effects.up.push(Completion { tag, issued, finished: now, result, payload });
         if kind == Kind::Discard {
             self.barrier = None;
+            for slot in std::mem::take(&mut self.forgotten) {
+                self.leave_if_clean(slot);
+            }
+            self.commit_what_waits();
             while self.barrier.is_none()
                 && let Some(request) = self.held.pop_front()
             {
@@ -450,9 +472,16 @@ impl Machine for SsdCache {
         self.pump(effects);
     }
 
-    fn on_wakeup(&mut self, _: Instant, _: &mut Effects) {}
+    fn on_wakeup(&mut self, now: Instant, effects: &mut Effects) {
+        if self.pause_ends.is_some_and(|ends| ends <= now) {
+            self.pause_ends = None;
+            self.clean_some(now);
+            self.end_idle(now, effects);
+            self.pump(effects);
+        }
+    }
 
     fn next_wakeup(&self) -> Instant {
-        Instant::NEVER
+        self.pause_ends.filter(|_| self.params.pause_ns > 0).unwrap_or(Instant::NEVER)
     }
 }

@@ -36,7 +36,10 @@ pub(super) fn compare(options: &Options, setup: &Setup, name: &str) -> Result<()
     let stack = format!("model:{DISK}/{name}:ssd={FLASH},size={}M", cache.mib);
     let layer = modelled(setup, &stack, &cache.method(options.cold))?;
     let table = table(name, &rates(&said), &layer, counted(&said))?;
-    println!("{table}Linux {}, {:.0} s", setup.version(), began.elapsed().as_secs_f64());
+    print!("{table}");
+    // What else the guest has to say: promotions, what the disk got.
+    said.lines().filter_map(|line| line.strip_prefix("also: ")).for_each(|line| println!("{line}"));
+    println!("Linux {}, {:.0} s", setup.version(), began.elapsed().as_secs_f64());
     Ok(())
 }
 

@@ -15,18 +15,26 @@ dm-cache)
         /dev/mapper/disk 128 1 writethrough smq 0" || exit 1
     dmsetup mknodes
     device=/dev/mapper/cached
-    counted() { set -- $(dmsetup status cached) && echo "hits $8 misses $9"; } ;;
+    counted() {
+        set -- $(dmsetup status cached) && echo "hits $8 misses $9"
+        echo "also: ${13} promotions, ${12} demotions"
+    } ;;
 dm-writecache)
     dmsetup mknodes
     dd if=/dev/zero of=/dev/mapper/flash bs=4096 count=1 oflag=direct status=none
-    # Its commits by time, one a second, in the drives' time.
+    # Its commits by time, one a second, and its pause after a write that found no room, three
+    # seconds, in the drives' time; the kernel takes no pause above a minute.
+    pause=$((3000 * SLOWER))
+    [ "$pause" -le 60000 ] || pause=60000
     dmsetup create cached --table "0 $((1032 * 2048)) writecache s /dev/mapper/disk \
-        /dev/mapper/flash 4096 2 autocommit_time $((1000 * SLOWER))" || exit 1
+        /dev/mapper/flash 4096 4 autocommit_time $((1000 * SLOWER)) \
+        pause_writeback $pause" || exit 1
     dmsetup mknodes
     device=/dev/mapper/cached
     # Writes that found their block there, and those that took a new one or went by.
     counted() {
         set -- $(dmsetup status cached) && shift 10 && echo "hits $(($1 + $2)) misses $(($3 + $4))"
+        echo "also: $3 writes went by, $4 took a new place, $5 waited for one"
     } ;;
 bcache)
     dmsetup mknodes
@@ -47,3 +55,4 @@ drivelab run "$device" $consent --slower "$SLOWER" --method /guest/caches.toml -
     --quiet --yes --json run.json || exit 1
 drivelab export run.json --as csv
 counted
+set -- $(cat "/sys/block/${M0##*/}/stat") && echo "also: the disk, $1 reads, $5 writes, ${16} flushes"

@@ -46,7 +46,9 @@ fn policies_miss_as_often_as_libcachesims() {
     let mut off_by = Vec::new();
     for (name, capacity, expected) in ROWS {
         let blocks = trace(name);
-        for (policy, expected) in Policy::ALL.into_iter().zip(expected) {
+        // It has no smq.
+        let known = Policy::ALL.into_iter().filter(|policy| *policy != Policy::Smq);
+        for (policy, expected) in known.zip(expected) {
             let found = misses(policy, capacity, &blocks);
             let off = (found as f64 - expected as f64).abs() / blocks.len() as f64;
             if off > tolerance(policy, name) {
@@ -57,7 +59,7 @@ fn policies_miss_as_often_as_libcachesims() {
     assert!(off_by.is_empty(), "{}", off_by.join("\n"));
 }
 
-/// libCacheSim's takes every block in, as all policies here do; ours may pass one by.
+/// libCacheSim's takes every block in, as all policies here but smq do; ours may pass one by.
 #[test]
 fn the_bound_lies_below_every_policy_and_below_a_bound_that_takes_every_block_in() {
     for (name, capacity, expected) in ROWS {

@@ -68,9 +68,16 @@ fn is_consistent(cache: &mut dyn Replacement, capacity: usize, steps: &[(u64, bo
                         assert!(held.remove(&gone), "{gone} was not held");
                         assert_eq!(held.len(), capacity, "nothing goes while there is room");
                     }
+                    assert!(cache.holds(block), "who was asked for is held");
+                }
+                Access::Passed { evicted } => {
+                    assert!(!held.contains(&block), "{block} was held");
+                    if let Some(gone) = evicted {
+                        assert_eq!(held.len(), capacity, "nothing goes while there is room");
+                        assert!(held.remove(&gone), "{gone} was not held");
+                    }
                 }
             }
-            assert!(cache.holds(block), "who was asked for is held");
         }
         assert_eq!(cache.len(), held.len());
         assert!(held.len() <= capacity);

@@ -30,8 +30,9 @@ STACK is read from the bottom to the top: drives, then layers, parted by `/`.
                            elevators, right on a drive or an array
   /cache /bcache /dm-cache /dm-writecache
                            ssd=NAME size=32G policy=lru|clock|2q|arc|lirs|s3fifo|
-                           tinylfu|fifo mode=writethrough|writeback|writearound
-                           block=64K fill=request|block bypass-seq=4M dirty=10%
+                           tinylfu|fifo|smq
+                           mode=writethrough|writeback|writearound block=64K
+                           fill=request|block bypass-seq=4M dirty=10%
                            map=persistent|memory home=drive|flash spare=28%:
                            flash in front of the drive or array below
                            (docs/reference/cache-layers.md)

@@ -9,7 +9,7 @@
 //! One at a time; who comes meanwhile waits for the next.
 
 use super::{
-    DISKS, FLASH, Kind, MapPlace, Sent, SsdCache, WriteMode,
+    DISKS, FLASH, Kind, MapPlace, Sent, SsdCache, Takes, WriteMode,
     map::{self, Entry, PAGE_BYTES},
     params::Shape,
 };
@@ -96,10 +96,20 @@ impl SsdCache {
         self.commit_begin();
     }
 
+    /// Whether places wait for a commit that nobody else has asked for: few are free, or each is
+    /// given up only once the disks were flushed.
+    fn retires(&self) -> bool {
+        let is_short = self.free.len() * 4 < self.shape.slots as usize - self.shape.blocks;
+        let is_wanted = is_short || self.params.takes == Takes::WritesAlone;
+        is_wanted && !self.commit.retired_next.is_empty()
+    }
+
     /// A place on flash is given up: free at once, unless the map on flash says that it is dirty.
+    /// A cache of writes alone flushes the disks first in any case.
     pub(super) fn retire(&mut self, slot: u32) {
-        let is_needed = self.keeps_map() && self.commit.written[slot as usize].dirty != 0;
-        if is_needed {
+        let is_dirty = self.commit.written[slot as usize].dirty != 0;
+        let is_flushed = self.params.takes == Takes::WritesAlone;
+        if self.keeps_map() && (is_dirty || is_flushed) {
             self.commit.retired_next.push(slot);
         } else if self.commit.stage == Stage::Idle || !self.keeps_map() {
             self.free.push(slot);
@@ -107,14 +117,22 @@ impl SsdCache {
             // Its entry may be on its way: until then the old one counts.
             self.commit.retired.push(slot);
         }
-        let is_short = self.free.len() * 4 < self.shape.slots as usize - self.shape.blocks;
-        if is_short && !self.commit.retired_next.is_empty() {
+        if self.retires() {
             self.commit_begin();
         }
     }
 
+    /// Begins a commit that somebody waits for.
+    pub(super) fn commit_what_waits(&mut self) {
+        if !self.commit.next.is_empty() || self.retires() {
+            self.commit_begin();
+        }
+    }
+
+    /// Not before a discard is over: the map would forget what flash has while the disks still have
+    /// what is older.
     fn commit_begin(&mut self) {
-        if self.commit.stage != Stage::Idle {
+        if self.commit.stage != Stage::Idle || self.barrier.is_some() {
             return;
         }
         debug_assert!(self.params.map == MapPlace::Persistent);
@@ -214,8 +232,7 @@ impl SsdCache {
             self.one_less(now, parent, effects);
         }
         let is_asked = !self.commit.next.is_empty();
-        let is_short = self.free.len() * 4 < self.shape.slots as usize - self.shape.blocks;
-        if is_asked || is_short && error.is_none() && !self.commit.retired_next.is_empty() {
+        if is_asked || error.is_none() && self.retires() {
             self.commit_begin();
         }
     }
@@ -254,8 +271,8 @@ impl SsdCache {
         let Entry { block, dirty } = entry;
         self.slots[slot as usize] = super::Slot { block, valid: dirty, dirty };
         self.table.insert(block, slot);
-        self.dirty.insert(block);
-        self.policy.access(block);
+        self.became_dirty(block);
+        self.policy.restore(block);
     }
 }
 

@@ -114,6 +114,7 @@ mod tests {
             bypass_bytes: 0,
             dirty_per_mille: 100,
             clean_per_mille: 100,
+            pause_ns: 0,
             takes: Takes::ReadsAndWrites,
         };
         SsdCache::new(params, drive(1 << 30), drive(16 << 20))

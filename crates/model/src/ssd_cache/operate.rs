@@ -96,6 +96,9 @@ impl SsdCache {
     /// A piece has its lock.
     pub(super) fn run(&mut self, piece: u32) {
         let running = self.pieces.get_mut(piece);
+        if running.step == Step::Third {
+            return self.commit.idle.push(piece);
+        }
         running.step = Step::First;
         match running.job {
             Job::Read => self.run_read(piece),
@@ -121,9 +124,19 @@ impl SsdCache {
         if parent.is_some_and(|parent| self.parents.get_mut(parent).bypasses) {
             return None;
         }
-        if let Access::Miss { evicted: Some(gone) } = self.policy.access(first) {
+        // All of it waits to be written back, or twice as much as may: nothing leaves before.
+        let is_crowded = self.dirty.len() as u64 >= 2 * self.dirty_max();
+        let is_full = is_crowded || self.policy.len() >= self.shape.blocks;
+        if is_full && self.params.takes == Takes::WritesAlone {
+            return None;
+        }
+        let answer = self.policy.access(first);
+        if let Some(gone) = answer.evicted() {
             let start = gone * u64::from(self.params.block_bytes);
             self.begin(None, Job::Clean { leaves: true }, (gone, gone), (start, 0));
+        }
+        if matches!(answer, Access::Passed { .. }) {
+            return None;
         }
         let Some(slot) = self.free.pop() else {
             self.policy.remove(first);
@@ -297,8 +310,10 @@ impl SsdCache {
             (Job::Clean { .. } | Job::Fill, Step::First) => {
                 self.after_gathering(now, piece, effects);
             }
-            (Job::Clean { .. }, _) => self.after_cleaning(now, piece, effects),
-            (Job::Read | Job::Fill, Step::Queued) => unreachable!("it waits for its lock"),
+            (Job::Clean { .. }, _) => self.is_on_disks(now, piece, effects),
+            (Job::Read | Job::Fill, Step::Queued | Step::Third) => {
+                unreachable!("it waits for its lock")
+            }
         }
     }
 

@@ -22,7 +22,7 @@ pub enum Takes {
     ReadsAndWrites,
     /// All of a block once a part of it has a place: the rest comes from the disks.
     WholeBlocks,
-    /// What is written.
+    /// What is written, until it is on the disks.
     WritesAlone,
 }
 
@@ -56,6 +56,9 @@ pub struct SsdCacheParams {
     /// Once there are so many, blocks are written back until no more than these are dirty,
     /// thousandths.
     pub clean_per_mille: u32,
+    /// For so long after a write that found no room nothing is written back, ns: the disks are
+    /// asked for enough.
+    pub pause_ns: u64,
     /// What it takes in.
     pub takes: Takes,
 }
@@ -103,7 +106,11 @@ impl SsdCacheParams {
         let block = u64::from(self.block_bytes);
         let data_at = (2 * pages * map::PAGE_BYTES).next_multiple_of(block);
         assert!(data_at + slots * block <= self.size_bytes, "map and blocks fit");
-        let spare = (slots / 8).clamp(8, 256);
+        // One of writes alone gives up nothing that is dirty.
+        let spare = match self.takes {
+            Takes::WritesAlone => 0,
+            Takes::ReadsAndWrites | Takes::WholeBlocks => (slots / 8).clamp(8, 256),
+        };
         Shape {
             slots: slots as u32,
             blocks: (slots - spare) as usize,

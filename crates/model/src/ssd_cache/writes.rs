@@ -12,8 +12,12 @@ impl SsdCache {
         let all = (offset, bytes);
         let Some(slot) = slot else {
             self.counters.bypassed_bytes += bytes;
+            self.passing += 1;
             return self.transfer(piece, DISKS, all, Payload::None);
         };
+        if let Some(was_written) = self.open.get_mut(&first) {
+            *was_written = true;
+        }
         let (valid, dirty) = (self.slots[slot as usize].valid, self.slots[slot as usize].dirty);
         let touched = self.units_touched(first, offset, bytes);
         if self.params.mode == WriteMode::Around {
@@ -46,7 +50,7 @@ impl SsdCache {
                     place.valid |= units;
                     if dirties {
                         place.dirty |= units;
-                        self.dirty.insert(first);
+                        self.became_dirty(first);
                         self.commit.changed(slot);
                     }
                 }
@@ -54,8 +58,12 @@ impl SsdCache {
                 // same, flash is not asked any more.
                 Some(_) => place.valid &= !(units & !place.dirty),
             }
+            self.leave_if_clean(slot);
+        } else {
+            self.passing -= 1;
+            self.pause_ends = Some(now.after(self.params.pause_ns));
         }
         self.end(now, piece, effects);
-        self.clean_some();
+        self.clean_some(now);
     }
 }

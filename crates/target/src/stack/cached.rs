@@ -23,15 +23,14 @@ pub(super) const CACHES: [(&str, Preset); 4] = [
     // drivers/md/bcache of Linux 6.1: writethrough, LRU, sequential_cutoff 4 MiB, and once it is
     // set to write back, writeback_percent 10.
     ("bcache", PLAIN),
-    // drivers/md/dm-cache: it knows no streams (smq); its policy is like 2Q in that it promotes
-    // what comes back. lvmcache's mode is writethrough.
-    // It copies whole blocks.
+    // drivers/md/dm-cache: it knows no streams, and copies whole blocks. lvmcache's mode is
+    // writethrough.
     (
         "dm-cache",
-        Preset { policy: Policy::TwoQ, bypass_bytes: 0, takes: Takes::WholeBlocks, ..PLAIN },
+        Preset { policy: Policy::Smq, bypass_bytes: 0, takes: Takes::WholeBlocks, ..PLAIN },
     ),
     // drivers/md/dm-writecache.c of Linux 6.1: blocks of 4 KiB as lvmcache makes them, no streams,
-    // high_watermark 50 and low_watermark 45 percent.
+    // high_watermark 50 and low_watermark 45 percent, pause_writeback 3,000 ms.
     (
         "dm-writecache",
         Preset {
@@ -39,6 +38,7 @@ pub(super) const CACHES: [(&str, Preset); 4] = [
             bypass_bytes: 0,
             dirty_per_mille: 500,
             clean_of_dirty_per_mille: 900,
+            pause_ns: 3_000_000_000,
             takes: Takes::WritesAlone,
             block_bytes: 4096,
             ..PLAIN
@@ -52,6 +52,7 @@ const PLAIN: Preset = Preset {
     bypass_bytes: 4 << 20,
     dirty_per_mille: 100,
     clean_of_dirty_per_mille: 1000,
+    pause_ns: 0,
     takes: Takes::ReadsAndWrites,
     block_bytes: BLOCK_BYTES,
 };
@@ -67,6 +68,8 @@ pub(super) struct Preset {
     dirty_per_mille: u32,
     /// Down to this share of what may be dirty blocks are written back.
     clean_of_dirty_per_mille: u32,
+    /// After a write that found no room.
+    pause_ns: u64,
     takes: Takes,
     /// Blocks where none are named, at least.
     block_bytes: u32,
@@ -139,6 +142,7 @@ pub(super) fn resolve_cache<'c>(
         map: settings.word("map", &maps)?.unwrap_or(MapPlace::Persistent),
         bypass_bytes: settings.bytes("bypass-seq", 0..=1 << 40)?.unwrap_or(preset.bypass_bytes),
         dirty_per_mille,
+        pause_ns: preset.pause_ns,
         clean_per_mille: dirty_per_mille * preset.clean_of_dirty_per_mille / 1000,
         takes,
     };
