@@ -15,9 +15,9 @@
 //! its first miss and gives up one for it when it is full. A cache below can say what it holds by
 //! the answers alone.
 //!
-//! This knows no bytes and no drives; smq alone asks for the time. An access allocates nothing: what a policy needs is
-//! set aside when it is made, 24 B a block that it holds or remembers, and as much again for
-//! finding it.
+//! This knows no bytes and no drives; smq alone asks for the time. An access allocates nothing:
+//! what a policy needs is set aside when it is made, 24 B a block that it holds or remembers, and
+//! as much again for finding it.
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -28,8 +28,8 @@ mod miniature;
 mod policy;
 mod queue;
 mod s3fifo;
-mod smq;
 mod sketch;
+mod smq;
 mod store;
 mod tinylfu;
 mod two_queues;

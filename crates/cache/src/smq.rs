@@ -7,7 +7,7 @@
 //!   miss -> regions of 16 blocks, 64 levels, who misses rises
 //!             level high enough? no -> passes by
 //!             there is room      -> taken in, at the highest level
-//!             it is full         -> passes by; the oldest of the lowest level makes room for the next
+//!             it is full         -> passes by; the oldest of the lowest level leaves for the next
 //! ```
 //!
 //! How high is enough follows from how many of the last second's misses fell into regions of the
@@ -295,8 +295,8 @@ mod tests {
         assert_eq!(levels.store.list(levels.store.get(1).expect("it is there")), 63);
     }
 
-    /// Full, dm-cache gives up a block for one that it wants, and takes in the next: half of what it
-    /// wants. Ours took in every block that was missed and came out a quarter too slow.
+    /// Full, dm-cache gives up a block for one that it wants, and takes in the next: half of what
+    /// it wants. Ours took in every block that was missed and came out a quarter too slow.
     #[test]
     fn a_full_cache_takes_in_every_second_block_that_it_wants() {
         let mut smq = Smq::new(64);

@@ -394,6 +394,7 @@ impl SsdCache {
                 self.leave_if_clean(slot);
             }
             self.commit_what_waits();
+            self.clean_some(now);
             while self.barrier.is_none()
                 && let Some(request) = self.held.pop_front()
             {
@@ -475,7 +476,10 @@ impl Machine for SsdCache {
     fn on_wakeup(&mut self, now: Instant, effects: &mut Effects) {
         if self.pause_ends.is_some_and(|ends| ends <= now) {
             self.pause_ends = None;
-            self.clean_some(now);
+            // A discard has everything to itself; the cleaner goes on behind it.
+            if self.barrier.is_none() {
+                self.clean_some(now);
+            }
             self.end_idle(now, effects);
             self.pump(effects);
         }

@@ -55,4 +55,5 @@ drivelab run "$device" $consent --slower "$SLOWER" --method /guest/caches.toml -
     --quiet --yes --json run.json || exit 1
 drivelab export run.json --as csv
 counted
-set -- $(cat "/sys/block/${M0##*/}/stat") && echo "also: the disk, $1 reads, $5 writes, ${16} flushes"
+set -- $(cat "/sys/block/${M0##*/}/stat")
+echo "also: the disk, $1 reads, $5 writes, ${16} flushes"

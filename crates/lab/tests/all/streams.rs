@@ -27,9 +27,9 @@ fn refusal(cell: &str) -> String {
     }
 }
 
-/// In virtual time all operations were divided by the time of a pass without what its last ones took:
-/// forty writes that waited for a slow array counted, and the seconds in which they ended did not, so
-/// that 158 a second stood where the array did 92.
+/// In virtual time all operations were divided by the time of a pass without what its last ones
+/// took: forty writes that waited for a slow array counted, and the seconds in which they ended did
+/// not, so that 158 a second stood where the array did 92.
 #[test]
 fn what_ends_after_the_time_is_over_counts_with_its_time() {
     let slow = Scripted::new(|_| 250_000_000).scripted(|script| script.parallelism = 1);

@@ -3,6 +3,7 @@
 
 use super::{DISKS, FLASH, Job, Piece, SsdCache, Step, Takes, locks::Hold};
 use block::{Effects, Instant, Payload};
+use std::collections::BTreeSet;
 
 /// Blocks that are written back at a time; of a cache of writes alone as many as dm-writecache
 /// takes in one go, its WRITEBACK_LATENCY.
@@ -18,6 +19,11 @@ impl SsdCache {
     /// A block has something that the disks lack.
     pub(super) fn became_dirty(&mut self, block: u64) {
         if self.dirty.insert(block) && self.params.takes == Takes::WritesAlone {
+            // What discards left behind goes before it is more than all blocks.
+            if self.by_age.len() >= 2 * self.shape.slots as usize {
+                let mut known = BTreeSet::new();
+                self.by_age.retain(|old| self.dirty.contains(old) && known.insert(*old));
+            }
             self.by_age.push_back(block);
         }
     }

@@ -97,10 +97,10 @@ fn a_durable_write_is_not_contradicted_by_a_map_that_has_not_heard_of_it() {
     no_flushed_write_is_lost(1_498..1_499);
 }
 
-/// A commit that began while a discard was under way cleared the map's entry of what the discard took
-/// from flash; the cut came before the discard was durable, and what the disks had was older than the
-/// last flush. Places are given up often enough to show it since a cache of writes alone gives up
-/// what is written back.
+/// A commit that began while a discard was under way cleared the map's entry of what the discard
+/// took from flash; the cut came before the discard was durable, and what the disks had was older
+/// than the last flush. Commits are frequent enough to show it since a cache of writes alone gives
+/// up what is written back.
 #[test]
 fn the_map_does_not_forget_what_a_discard_took_before_the_disks_have() {
     no_flushed_write_is_lost(2_589..2_590);

@@ -259,8 +259,9 @@ mod tests {
         assert_eq!(reason(b""), "it said nothing");
     }
 
-    /// In a virtual machine a process of the next boot bore the number in the socket's lock: a round
-    /// of twenty on XFS was said to have lost all its promises, since the server refused to start.
+    /// In a virtual machine a process of the next boot bore the number in the socket's lock: one
+    /// round of twenty on XFS was said to have lost all its promises, since the server refused to
+    /// start.
     #[test]
     fn what_a_server_left_before_the_cut_does_not_keep_the_next_one_out() {
         let at = tempfile::tempdir().expect("a directory");

@@ -194,8 +194,8 @@ fn a_write_cache_takes_no_reads_and_is_cleaned_from_one_watermark_to_the_other()
     assert!((2_200 - 1_827..2_200 - 1_827 + 64).contains(&cleaned), "{cleaned} blocks");
 }
 
-/// dm-writecache holds nothing that is on the disks, and lets the disks be for three seconds after a
-/// write that found it full. The preset held what it had written back, so that writes of it again
+/// dm-writecache holds nothing that is on the disks, and lets the disks be for three seconds after
+/// a write that found it full. The preset held what it had written back, so that writes of it again
 /// were hits, and wrote back beside the writes that went by: 64 % too fast once it was full.
 #[test]
 fn a_full_write_cache_lets_writes_by_and_waits_before_it_writes_back() {
