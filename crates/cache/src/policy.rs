@@ -48,10 +48,9 @@ pub trait Replacement {
     /// Tells the time, ns since some beginning, to a policy that goes by it.
     fn pass_time(&mut self, _ns: u64) {}
 
-    /// Takes in a block that was held before a restart; whether it is held.
-    fn restore(&mut self, block: u64) -> bool {
+    /// Takes in a block that was held before a restart.
+    fn restore(&mut self, block: u64) {
         self.access(block);
-        self.holds(block)
     }
 
     /// Whether a block is held; this is no access.

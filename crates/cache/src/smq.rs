@@ -228,12 +228,10 @@ impl Replacement for Smq {
     }
 
     /// At some level: which one it had is not written down.
-    fn restore(&mut self, block: u64) -> bool {
-        let has_room = self.held.len < self.capacity;
-        if has_room && !self.holds(block) {
+    fn restore(&mut self, block: u64) {
+        if self.held.len < self.capacity && !self.holds(block) {
             self.held.insert(block, hash(block) as u8 % LEVELS);
         }
-        self.holds(block)
     }
 
     fn holds(&self, block: u64) -> bool {

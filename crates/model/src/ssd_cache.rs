@@ -98,7 +98,7 @@ pub struct SsdCache {
     cleaning: u32,
     /// Blocks on their way to the disks that may be written meanwhile, and whether they were.
     open: BTreeMap<u64, bool>,
-    /// Writes that go by for want of room, and when the cleaner may go on after the last one.
+    /// Writes that go by, and when the cleaner may go on after the last one, if it pauses for them.
     passing: u32,
     pause_ends: Option<Instant>,
     /// More were dirty than may be, and so few as are to be left are not reached.
@@ -486,6 +486,6 @@ impl Machine for SsdCache {
     }
 
     fn next_wakeup(&self) -> Instant {
-        self.pause_ends.filter(|_| self.params.pause_ns > 0).unwrap_or(Instant::NEVER)
+        self.pause_ends.unwrap_or(Instant::NEVER)
     }
 }

@@ -47,8 +47,8 @@ impl SsdCache {
 
     /// Whether writes that found no room keep the cleaner waiting.
     fn is_paused(&self, now: Instant) -> bool {
-        let is_recent = self.pause_ends.is_some_and(|ends| now < ends);
-        self.params.pause_ns > 0 && (self.passing > 0 || is_recent)
+        let is_under_way = self.params.pause_ns > 0 && self.passing > 0;
+        is_under_way || self.pause_ends.is_some_and(|ends| now < ends)
     }
 
     /// A block loses its place.

@@ -61,7 +61,8 @@ impl SsdCache {
             self.leave_if_clean(slot);
         } else {
             self.passing -= 1;
-            self.pause_ends = Some(now.after(self.params.pause_ns));
+            let pause_ns = self.params.pause_ns;
+            self.pause_ends = (pause_ns > 0).then(|| now.after(pause_ns));
         }
         self.end(now, piece, effects);
         self.clean_some(now);
