@@ -33,42 +33,47 @@ pub struct Checked {
 
 /// Replays of one trace on many ways.
 pub struct Checks<'q> {
-    /// All of it but the target: the trace is surveyed once.
+    /// All of it but the target.
     order: RunOrder,
     seen: &'q Seen,
     trials: Trials<'q>,
 }
 
+/// Reads the trace once, for all replays of it.
+///
+/// # Errors
+/// A trace that cannot be replayed.
+pub fn to_replay(question: &Question) -> Result<RunOrder, HybridError> {
+    let order = ReplayOrder {
+        trace: question.trace.clone(),
+        targets: vec![TargetText::Model(question.disks.clone())],
+        speed: Speed::Max,
+        queue_depth: u32::from(question.depth),
+        trace_seconds_max: None,
+        options: Options { seed: question.seed, passes: Some(1), ..Options::default() },
+        labels: Default::default(),
+        consent: Default::default(),
+        wear: Wear::AgreedTo,
+        kept_max: KEPT_MAX,
+    };
+    let mut order = order.to_run()?;
+    // Where the trace asks is where the modelled drives are asked: none of it is filled, and no
+    // place of it is another's.
+    order.method.method.file.fill = 0;
+    Ok(order)
+}
+
 impl<'q> Checks<'q> {
-    /// Reads the trace once.
-    ///
-    /// # Errors
-    /// A trace that cannot be replayed.
+    /// Replays of what was read.
     pub fn new(
-        question: &Question,
+        mut order: RunOrder,
         seen: &'q Seen,
         by: &'q MeasuredBy,
         stop: &'q AtomicBool,
-    ) -> Result<Self, HybridError> {
-        let order = ReplayOrder {
-            trace: question.trace.clone(),
-            targets: vec![TargetText::Model(question.disks.clone())],
-            speed: Speed::Max,
-            queue_depth: u32::from(question.depth),
-            trace_seconds_max: None,
-            options: Options { seed: question.seed, passes: Some(1), ..Options::default() },
-            labels: Default::default(),
-            consent: Default::default(),
-            wear: Wear::AgreedTo,
-            kept_max: KEPT_MAX,
-        };
-        let mut order = order.to_run()?;
-        // Where the trace asks is where the modelled drives are asked: none of it is filled, and no
-        // place of it is another's.
-        order.method.method.file.fill = 0;
+    ) -> Self {
         let room_bytes = seen.like.room_bytes.next_multiple_of(AREA_GRAIN);
         order.method.method.span = SpanRule::AtMost(room_bytes);
-        Ok(Self { order, seen, trials: Trials::new(by, stop) })
+        Self { order, seen, trials: Trials::new(by, stop) }
     }
 
     /// Replays the trace on a way.

@@ -44,8 +44,8 @@ pub use way::{Kind, Mode, Way};
 
 use advice::Traced;
 use cache::Policy;
-use run::{MeasuredBy, TraceFile};
-use std::{collections::BTreeMap, sync::atomic::AtomicBool, thread};
+use run::{MeasuredBy, RunOrder, TraceFile};
+use std::{collections::BTreeMap, panic::resume_unwind, sync::atomic::AtomicBool, thread};
 use target::{catalog::Catalog, stack::Stack};
 
 /// What is asked.
@@ -174,7 +174,7 @@ impl Answer {
     ) -> Result<Self, HybridError> {
         let ssds = way::check(&question.disks, &question.ssds, question.seed, catalog)?;
         progress(Going::Reading);
-        let seen = Seen::read(&question.trace, question.block_bytes)?;
+        let (seen, to_replay) = read_twice(&question)?;
         let traced = Traced::new(&seen.like, &seen.subject)?;
         let all_flash = all_flash::all(&question, &seen, catalog, &ssds);
         let mut ways = way::all(&question, &seen, catalog, &ssds, &all_flash)?;
@@ -193,7 +193,13 @@ impl Answer {
         let mut found: Vec<Found> = found.collect::<Result<_, HybridError>>()?;
         found.sort_by(|a, b| b.iops().total_cmp(&a.iops()));
         let checks = to_check(&question, &seen, &found);
-        let checked = replayed(&question, &seen, &found, &checks, (by, stop, progress))?;
+        let checked = match to_replay {
+            Some(order) => {
+                let replays = check::Checks::new(order?, &seen, by, stop);
+                replayed(&replays, &found, &checks, progress)?
+            }
+            None => Vec::new(),
+        };
         for (at, checked) in checks.iter().zip(checked) {
             let found = &mut found[*at];
             found.checked = Some(checked);
@@ -212,8 +218,24 @@ impl Answer {
     }
 }
 
+/// What a replay is ordered with, or why there can be none.
+type ToReplay = Result<RunOrder, HybridError>;
+
+/// The trace as a cache sees it, and as it is replayed if anything is: each thread reads it once.
+fn read_twice(question: &Question) -> Result<(Seen, Option<ToReplay>), HybridError> {
+    thread::scope(|scope| {
+        let is_replayed = question.checks != Some(0);
+        let to_replay = is_replayed.then(|| scope.spawn(|| check::to_replay(question)));
+        let seen = Seen::read(&question.trace, question.block_bytes)?;
+        let to_replay =
+            to_replay.map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        Ok((seen, to_replay))
+    })
+}
+
 /// Which ways are replayed: the first, all of which nothing is reckoned, and the disks, with which
-/// all others are compared.
+/// all others are compared. The slowest come first: they take longest, and no processor is to wait
+/// for the last of them.
 fn to_check(question: &Question, seen: &Seen, found: &[Found]) -> Vec<usize> {
     let fitting = || CHECKS_MIN.max((REPLAYED_MAX / seen.requests()) as usize);
     let first = question.checks.unwrap_or_else(fitting).min(found.len());
@@ -221,24 +243,19 @@ fn to_check(question: &Question, seen: &Seen, found: &[Found]) -> Vec<usize> {
         let Found { way, reckoned, .. } = &found[*at];
         *at < first || first > 0 && (reckoned.iops.is_none() || way.kind == Kind::Disks)
     };
-    (0..found.len()).filter(is_wanted).collect()
+    (0..found.len()).rev().filter(is_wanted).collect()
 }
 
 /// The whole trace on each of these ways, in their order.
 fn replayed(
-    question: &Question,
-    seen: &Seen,
+    replays: &check::Checks<'_>,
     found: &[Found],
     checks: &[usize],
-    (by, stop, progress): (&MeasuredBy, &AtomicBool, &(dyn Fn(Going) + Sync)),
+    progress: &(dyn Fn(Going) + Sync),
 ) -> Result<Vec<Checked>, HybridError> {
-    if checks.is_empty() {
-        return Ok(Vec::new());
-    }
     progress(Going::Checking { done: 0, of: checks.len() });
-    let trial = check::Checks::new(question, seen, by, stop)?;
     let checking = |done, of| progress(Going::Checking { done, of });
-    let one = |at: &usize| trial.replay(&found[*at].way);
+    let one = |at: &usize| replays.replay(&found[*at].way);
     study::in_parallel(checks, threads(), &checking, |_| 1, one).into_iter().collect()
 }
 

@@ -11,7 +11,13 @@
 use crate::{HybridError, regions::Regions};
 use cache::is_sampled;
 use run::{TraceFile, Volume};
-use trace::{Access, Analysis, Characterisation, Op, page::Subject};
+use std::{panic::resume_unwind, sync::mpsc::sync_channel, thread};
+use trace::{Access, Analysis, Characterisation, Op, Trace, page::Subject};
+
+/// Accesses that one thread hands to the other at once.
+const BATCH: usize = 1 << 10;
+/// Most batches that wait.
+const BATCHES: usize = 16;
 
 /// Most pieces that are kept: some 50 MB.
 const PIECES_MAX: usize = 1 << 20;
@@ -64,18 +70,17 @@ impl Seen {
     /// # Errors
     /// A trace that cannot be read, or that neither reads nor writes.
     pub fn read(file: &TraceFile, block_bytes: u64) -> Result<Self, HybridError> {
-        let mut trace = file.open()?;
         let mut analysis = Analysis::default();
         let mut sampler = Sampler::new(block_bytes);
         let mut first_volume = None;
-        while let Some(access) = trace.next_access().map_err(|error| file.wrong(error))? {
+        let trace = read_beside(file, |access| {
             // Of several volumes of which none was named an error is told in the end.
             let is_first = *first_volume.get_or_insert(access.volume) == access.volume;
             if file.volume != Volume::Only || is_first {
-                analysis.add(&access);
-                sampler.add(&access);
+                analysis.add(access);
+                sampler.add(access);
             }
-        }
+        })?;
         file.check(&trace)?;
         let like = analysis.conclude();
         if like.transfers() == 0 {
@@ -104,6 +109,29 @@ impl Seen {
     pub fn requests(&self) -> f64 {
         self.like.transfers() as f64
     }
+}
+
+/// Reads a trace on a thread of its own, and has all of it looked at here, in order.
+fn read_beside(file: &TraceFile, mut look: impl FnMut(&Access)) -> Result<Trace, HybridError> {
+    let (sink, source) = sync_channel::<Vec<Access>>(BATCHES);
+    let read = move || {
+        let mut trace = file.open()?;
+        let mut batch = Vec::with_capacity(BATCH);
+        while let Some(access) = trace.next_access().map_err(|error| file.wrong(error))? {
+            batch.push(access);
+            if batch.len() == BATCH {
+                let full = std::mem::replace(&mut batch, Vec::with_capacity(BATCH));
+                sink.send(full).expect("it is listened to as long as this thread runs");
+            }
+        }
+        sink.send(batch).expect("as above");
+        Ok(trace)
+    };
+    thread::scope(|scope| {
+        let reading = scope.spawn(read);
+        source.iter().for_each(|batch| batch.iter().for_each(&mut look));
+        reading.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
 }
 
 /// Cuts requests into pieces and keeps a sample of the blocks.

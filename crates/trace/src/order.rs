@@ -7,7 +7,7 @@ use crate::{
     error::{Bad, Kind},
 };
 use report::number::duration_ns;
-use std::{cmp::Reverse, collections::BinaryHeap};
+use std::collections::VecDeque;
 
 /// How far time may go back and be put in order, ns.
 pub(crate) const WINDOW_NS: u64 = 1_000_000_000;
@@ -17,9 +17,8 @@ const HELD_MAX: usize = 1 << 14;
 /// A window over accesses, at most 0.8 MB.
 #[derive(Default)]
 pub(crate) struct Window {
-    /// By time, then in the order of the file.
-    held: BinaryHeap<Reverse<(u64, u64, Access)>>,
-    pushed: u64,
+    /// By time, then in the order of the file. Nearly all accesses come last of all.
+    held: VecDeque<Access>,
     newest_ns: u64,
     left_ns: u64,
     /// Accesses that came after a later one.
@@ -44,20 +43,23 @@ impl Window {
         self.late += u64::from(back_ns > 0);
         self.late_ns_max = self.late_ns_max.max(back_ns);
         self.newest_ns = self.newest_ns.max(access.at_ns);
-        self.held.push(Reverse((access.at_ns, self.pushed, access)));
-        self.pushed += 1;
+        if self.held.back().is_none_or(|last| last.at_ns <= access.at_ns) {
+            self.held.push_back(access);
+        } else {
+            let at = self.held.partition_point(|held| held.at_ns <= access.at_ns);
+            self.held.insert(at, access);
+        }
         Ok(())
     }
 
     /// The next access that nothing can precede; with `ended` any that is left.
     pub fn pop(&mut self, ended: bool) -> Option<Access> {
-        let Reverse((at_ns, _, _)) = self.held.peek()?;
-        let is_old = self.newest_ns - at_ns > WINDOW_NS;
+        let first = self.held.front()?;
+        let is_old = self.newest_ns - first.at_ns > WINDOW_NS;
         if !ended && !is_old && self.held.len() < HELD_MAX {
             return None;
         }
-        let Reverse((at_ns, _, access)) = self.held.pop()?;
-        self.left_ns = at_ns;
-        Some(access)
+        self.left_ns = first.at_ns;
+        self.held.pop_front()
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::workload::TickPart;
 use stats::{Delta, Histogram, Tick};
+use std::ops::Range;
 
 /// The ticks of one pass of one cell, as they arrive.
 pub(super) struct Board {
@@ -157,11 +158,10 @@ impl Board {
 }
 
 impl StreamBoard {
-    /// The first `count` ticks; a stream that ended before has empty ones.
-    pub fn ticks(&self, count: usize) -> Vec<Tick> {
-        let mut ticks = self.ticks.clone();
-        ticks.resize(count, Tick { operations: 0, bytes: 0 });
-        ticks
+    /// These ticks, and no others are looked at: whoever watches asks for the last ones at every
+    /// tick. A stream that ended before has empty ones.
+    pub fn ticks(&self, wanted: Range<usize>) -> Vec<Tick> {
+        wanted.map(|tick| self.ticks.get(tick).copied().unwrap_or_default()).collect()
     }
 
     /// Latencies from tick `first` on.

@@ -384,8 +384,8 @@ impl Progress {
         let judged = complete - self.quiet;
         let elapsed_ns = judged as u64 * TICK_NS;
         for (index, looks) in self.looks.iter_mut().enumerate() {
-            let ticks = &self.board.stream(index).ticks(complete)[self.quiet..];
-            let stop = match looks.look(elapsed_ns, ticks) {
+            let ticks = self.board.stream(index).ticks(self.quiet..complete);
+            let stop = match looks.look(elapsed_ns, &ticks) {
                 // Two good looks in a row guard against stopping at a lucky one. Here time is over,
                 // whatever was seen, so that one is enough: where the shortest time is the longest,
                 // there is no other.
@@ -401,8 +401,8 @@ impl Progress {
         let time_is_over = elapsed_ns as f64 >= self.rule.seconds_max * 1e9;
         // Where what is looked for may come late, a steady rate is no reason to stop.
         if self.bound == CellBound::Drain && judged.is_multiple_of(DRAIN_LOOK_TICKS) {
-            let seen = |index| self.board.stream(index).ticks(complete);
-            let is_drained = |index| is_drained(&seen(index)[self.quiet..]);
+            let seen = |index| self.board.stream(index).ticks(self.quiet..complete);
+            let is_drained = |index| is_drained(&seen(index));
             if (0..self.looks.len()).all(is_drained) {
                 return true;
             }
@@ -443,7 +443,7 @@ impl Progress {
         let per_second = 1e9 / (window.max(1) as u64 * TICK_NS) as f64;
         let (mut iops, mut bytes_per_s) = (0.0, 0.0);
         for index in 0..self.looks.len() {
-            for tick in &self.board.stream(index).ticks(complete)[complete - window..] {
+            for tick in self.board.stream(index).ticks(complete - window..complete) {
                 iops += tick.operations as f64 * per_second;
                 bytes_per_s += tick.bytes as f64 * per_second;
             }

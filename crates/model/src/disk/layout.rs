@@ -28,6 +28,50 @@ pub(super) struct Place {
     pub cylinder: u64,
 }
 
+/// An angle in few bits, rounded down: 2^32 are a revolution, so that what is ahead of what is a
+/// subtraction, and the lowest [`TURN_SPARE`] bits are 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Turn(u32);
+
+/// Bits of a [`Turn`] that are not used, so that an angle becomes one within 64 bits.
+const TURN_SPARE: u32 = 5;
+
+impl Turn {
+    /// Of an angle below a revolution.
+    #[inline]
+    pub fn of(angle: u64) -> Self {
+        Self((part_of_revolution(angle) << TURN_SPARE) as u32)
+    }
+}
+
+fn part_of_revolution(phases: u64) -> u64 {
+    (phases << (u32::BITS - TURN_SPARE)) / REVOLUTION
+}
+
+/// The part of a revolution that is ahead of the head within a time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ahead {
+    from: Turn,
+    most: u32,
+}
+
+impl Ahead {
+    /// `phases` from `angle` on. Both are rounded so that nothing within them is left out.
+    pub fn new(angle: u64, phases: u64) -> Self {
+        let most = match phases < REVOLUTION {
+            true => (part_of_revolution(phases) + 1) << TURN_SPARE,
+            false => u64::MAX,
+        };
+        Self { from: Turn::of(angle), most: most.try_into().unwrap_or(u32::MAX) }
+    }
+
+    /// Whether a turn may be within it. One that is not is surely behind its end.
+    #[inline]
+    pub fn may_hold(&self, turn: Turn) -> bool {
+        turn.0.wrapping_sub(self.from.0) <= self.most
+    }
+}
+
 #[derive(Debug)]
 struct Zone {
     first_sector: u64,
@@ -50,6 +94,13 @@ pub(super) struct Start {
 /// scheduler asks again and again.
 #[derive(Clone, Debug)]
 pub(super) struct Remembered(Cell<(u64, Start)>);
+
+impl Remembered {
+    /// This sector's, already.
+    pub fn of(sector: u64, start: Start) -> Self {
+        Self(Cell::new((sector, start)))
+    }
+}
 
 impl Default for Remembered {
     fn default() -> Self {
@@ -131,7 +182,10 @@ impl Layout {
 
     /// Where the head meets a sector: its place and the angle of its path.
     pub fn start(&self, sector: u64) -> Start {
-        Start { place: self.place(sector), angle: self.path(sector) % REVOLUTION }
+        let (zone, on_zone, path) = self.part(sector, 0);
+        let track = zone.first_track + on_zone;
+        let place = Place { track, cylinder: track / self.surfaces };
+        Start { place, angle: path % REVOLUTION }
     }
 
     /// Path of the beginning of a sector.
@@ -165,10 +219,12 @@ impl Layout {
     /// Time that `phases` take to pass, ns, rounded up.
     #[inline]
     pub fn nanoseconds(&self, phases: u64) -> u64 {
-        phases.div_ceil(self.rpm)
+        let least = self.nanoseconds_at_least(phases);
+        let left = phases - least * self.rpm;
+        least + u64::from(left > 0) + u64::from(left > self.rpm)
     }
 
-    /// [`nanoseconds`](Self::nanoseconds) or one less, without a division.
+    /// [`nanoseconds`](Self::nanoseconds) or less, by two at most; neither divides.
     #[inline]
     pub fn nanoseconds_at_least(&self, phases: u64) -> u64 {
         ((u128::from(phases) * u128::from(self.ns_per_phase)) >> 64) as u64
@@ -186,6 +242,12 @@ impl Layout {
 
     /// Path of the `part`-th boundary (0 beginning, 1 end) of a sector.
     fn path_of_part(&self, sector: u64, part: u64) -> u64 {
+        self.part(sector, part).2
+    }
+
+    /// The zone and its track of a sector, and the path of that boundary.
+    #[inline]
+    fn part(&self, sector: u64, part: u64) -> (&Zone, u64, u64) {
         let zone = self.zone_of(sector);
         let (track, on_track) = (
             (sector - zone.first_sector) / zone.sectors_per_track,
@@ -193,7 +255,7 @@ impl Layout {
         );
         // Rounded up, so that `sector_at` finds a sector at its own path.
         let angle = ((on_track + part) * REVOLUTION).div_ceil(zone.sectors_per_track);
-        zone.path + track * (REVOLUTION + self.skew) + angle
+        (zone, track, zone.path + track * (REVOLUTION + self.skew) + angle)
     }
 }
 
@@ -240,6 +302,22 @@ mod tests {
     }
 
     #[test]
+    fn nothing_that_is_ahead_is_left_out_and_little_else_is_not() {
+        let mut rng = block::Rng::new(2, 0);
+        let mut kept_in_vain = 0;
+        for round in 0..100_000 {
+            let near = if round % 2 == 0 { REVOLUTION } else { 2000 };
+            let (from, phases) = (rng.below(REVOLUTION), rng.below(near + near / 8));
+            let distance = rng.below(near);
+            let ahead = Ahead::new(from, phases);
+            let is_kept = ahead.may_hold(Turn::of((from + distance) % REVOLUTION));
+            assert!(is_kept || distance > phases, "{from} {phases} {distance}");
+            kept_in_vain += u32::from(is_kept && distance > phases + 1000);
+        }
+        assert_eq!(kept_in_vain, 0, "an angle of 2^-27 revolutions is 447 phases");
+    }
+
+    #[test]
     fn the_platter_turns_exactly_rpm_times_a_minute() {
         let (layout, _) = layout();
         assert_eq!(layout.phase_at(60_000_000_000), 0);
@@ -247,5 +325,12 @@ mod tests {
         let quarter_revolution_ns = 60_000_000_000 / 7200 / 4;
         let quarter = layout.phase_at(quarter_revolution_ns);
         assert!(quarter.abs_diff(REVOLUTION / 4) < 7200);
+        let mut rng = block::Rng::new(4, 0);
+        for _ in 0..100_000 {
+            let whole = rng.below(1 << 40) * 7200;
+            for phases in [whole, whole + 1, whole + rng.below(7200)] {
+                assert_eq!(layout.nanoseconds(phases), phases.div_ceil(7200));
+            }
+        }
     }
 }

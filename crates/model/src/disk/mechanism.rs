@@ -1,10 +1,11 @@
 //! Arm and platter: when an access begins and when it ends.
 
 use super::{
-    layout::{Layout, Place, REVOLUTION, Remembered, Start},
+    layout::{Ahead, Layout, Place, REVOLUTION, Remembered, Start},
     params::DiskParams,
     seek::SeekCurve,
 };
+use std::sync::Arc;
 
 /// What the heads are to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +44,7 @@ const ROUNDING_NS: u64 = 8;
 /// The moving parts and their constants.
 #[derive(Debug)]
 pub(super) struct Mechanism {
-    pub layout: Layout,
+    pub layout: Arc<Layout>,
     seeks: SeekCurve,
     write_settle_ns: u64,
 }
@@ -52,6 +53,7 @@ impl Mechanism {
     pub fn new(params: &DiskParams, sectors: u64) -> Self {
         let layout = Layout::new(params, sectors);
         let seeks = SeekCurve::new(params, layout.cylinders());
+        let layout = Arc::new(layout);
         Self { layout, seeks, write_settle_ns: params.write_settle_ns }
     }
 
@@ -108,6 +110,14 @@ pub(super) struct Head<'m> {
 }
 
 impl Head<'_> {
+    /// What the head may meet by `latest`, with an arm that is there at once.
+    pub fn ahead_by(&self, latest: u64) -> Ahead {
+        let time = latest.saturating_sub(self.since).saturating_add(1);
+        // Longer than a revolution at any speed.
+        let time = time.min(REVOLUTION);
+        Ahead::new(self.phase, self.mechanism.layout.phases(time))
+    }
+
     /// What [`Mechanism::begin`] says of the sector whose start is remembered, unless that is after
     /// `latest`.
     #[inline]

@@ -7,6 +7,7 @@ mod layout;
 mod mechanism;
 mod order;
 mod params;
+mod queue;
 mod read_cache;
 mod seek;
 mod shingle;
@@ -23,6 +24,7 @@ use block::{
 use layout::{Place, Remembered};
 use mechanism::{Action, Mechanism, Span};
 use order::Turn;
+use queue::Queue;
 use read_cache::{Join, ReadCache};
 use shingle::Translation;
 use std::collections::VecDeque;
@@ -52,7 +54,7 @@ pub struct Disk {
     /// In front of the drive: beyond its command queue.
     waiting: VecDeque<(Instant, Request)>,
     /// In the command queue, for the heads.
-    pending: Vec<Held>,
+    pending: Queue,
     /// In the command queue, for room in the write cache.
     blocked: VecDeque<Held>,
     /// In the command queue, until the write cache's generation is on the medium.
@@ -112,11 +114,15 @@ impl Disk {
                 sectors(params.prefetch_min_bytes),
                 end,
             ),
-            writes: WriteCache::new(cache_sectors, params.write_cache_commands),
+            writes: WriteCache::new(
+                cache_sectors,
+                params.write_cache_commands,
+                mechanism.layout.clone(),
+            ),
             translation,
             destage_sectors: mechanism.layout.track_sectors_max().min(cache_sectors / 4).max(1),
             waiting: VecDeque::with_capacity(queue_depth as usize),
-            pending: Vec::with_capacity(depth as usize),
+            pending: Queue::new(depth),
             blocked: VecDeque::with_capacity(depth as usize),
             flushes: VecDeque::with_capacity(depth as usize),
             outbox: Outbox::new(depth),
@@ -187,7 +193,7 @@ impl Disk {
     fn take_along(&mut self) {
         let mut at = 0;
         while at < self.pending.len() {
-            let Held { action, span, .. } = self.pending[at];
+            let &Held { action, span, .. } = self.pending.get(at);
             if action == Action::Read && self.reads.can_join(self.place(span)) {
                 let held = self.pending.remove(at);
                 if let Err(held) = self.read_from_memory(held.ready, held, Join::IfCheapest) {

@@ -18,7 +18,6 @@ use super::{
     Disk, Held,
     layout::{Place, Remembered},
     mechanism::{Action, Head, Span},
-    write_cache::Run,
 };
 
 /// What the heads do next.
@@ -54,7 +53,7 @@ impl Disk {
             Some(Overdue::Pending(at)) => Some(Choice::Pending(at)),
             Some(Overdue::Cache) => {
                 let head = self.mechanism.head(from, now);
-                self.cheapest_cached(&head, now).map(|(_, at)| Choice::Destage(at))
+                self.cheapest_cached(&head, now, None).map(|(_, at)| Choice::Destage(at))
             }
             None => self.cheapest(from, now).map(|(_, choice)| choice),
         }
@@ -77,7 +76,7 @@ impl Disk {
     /// The command, or the cache, that has waited longest, if that is beyond the age limit.
     fn longest_overdue(&self, now: u64) -> Option<Overdue> {
         let pending = (0..)
-            .zip(&self.pending)
+            .zip(self.pending.iter())
             .filter(|(_, held)| held.ready <= now)
             .map(|(at, held)| (held.ready, Overdue::Pending(at)));
         let cached = self.writes.candidates(self.flushing()).any(|(_, run)| run.ready <= now);
@@ -92,7 +91,7 @@ impl Disk {
     fn cheapest(&self, from: Place, now: u64) -> Option<(i64, Choice)> {
         let head = self.mechanism.head(from, now);
         let mut cheapest = None;
-        for (at, held) in (0..).zip(&self.pending).filter(|(_, held)| held.ready <= now) {
+        for (at, held) in (0..).zip(self.pending.iter()).filter(|(_, held)| held.ready <= now) {
             if let Some(cost) = self.cost_below(cheapest, &head, now, held) {
                 cheapest = Some((cost, Choice::Pending(at)));
             }
@@ -101,29 +100,47 @@ impl Disk {
         if cheapest.is_some() && waiting.is_none() {
             return cheapest;
         }
-        let cached = self.cheapest_cached(&head, now).map(|(forecast, at)| {
-            (forecast - self.credit(now, waiting.unwrap_or(now)), Choice::Destage(at))
-        });
+        let credit = self.credit(now, waiting.unwrap_or(now));
+        let latest = cheapest.map(|(cost, _)| cost + credit);
+        let cached = self.cheapest_cached(&head, now, latest);
+        let cached = cached.map(|(forecast, at)| (forecast - credit, Choice::Destage(at)));
         cheapest.into_iter().chain(cached).min_by_key(|&(cost, _)| cost)
     }
 
-    /// The cached write that costs least, and its forecast; but first one that too many have
-    /// overtaken.
-    fn cheapest_cached(&self, head: &Head<'_>, now: u64) -> Option<(i64, usize)> {
-        let forecast_below = |latest, run: &Run| {
-            self.forecast_below(latest, head, self.target(run.span), &run.start, Action::Write)
+    /// The cached write that costs least, and its forecast, if that is before `latest`; but first
+    /// one that too many have overtaken.
+    fn cheapest_cached(
+        &self,
+        head: &Head<'_>,
+        now: u64,
+        mut latest: Option<i64>,
+    ) -> Option<(i64, usize)> {
+        let flushing = self.flushing();
+        let may_be_overtaken = self.writes.may_be_overtaken();
+        let ahead_by = |latest: Option<i64>| {
+            // Where a media cache takes it, its own turn says nothing.
+            let latest = latest.filter(|_| self.translation.is_none());
+            head.ahead_by(latest.map_or(u64::MAX, |latest| latest.max(0) as u64))
         };
-        let mut cheapest: Option<(i64, usize)> = None;
-        for (at, run) in self.writes.candidates(self.flushing()) {
-            if run.ready > now {
+        let mut ahead = ahead_by(latest);
+        let mut cheapest = None;
+        for (at, &turn) in self.writes.turns().iter().enumerate() {
+            if !may_be_overtaken && !ahead.may_hold(turn) {
                 continue;
             }
-            if self.writes.is_overtaken(run) {
-                return forecast_below(None, run).map(|forecast| (forecast, at));
+            let run = self.writes.candidate(at, flushing).filter(|run| run.ready <= now);
+            let Some(run) = run else { continue };
+            let is_overtaken = may_be_overtaken && self.writes.is_overtaken(run);
+            let limit = latest.filter(|_| !is_overtaken);
+            let target = self.target(run.span);
+            let forecast = self.forecast_below(limit, head, target, &run.start, Action::Write);
+            if is_overtaken {
+                return forecast.map(|forecast| (forecast, at));
             }
-            let latest = cheapest.map(|(forecast, _)| forecast);
-            if let Some(forecast) = forecast_below(latest, run) {
+            if let Some(forecast) = forecast {
                 cheapest = Some((forecast, at));
+                latest = Some(forecast);
+                ahead = ahead_by(latest);
             }
         }
         cheapest
@@ -163,6 +180,7 @@ impl Disk {
 
     /// When the heads would meet the span, as the drive forecasts it, if that is before `latest`.
     /// The same way is always misjudged alike.
+    #[inline(always)]
     fn forecast_below(
         &self,
         latest: Option<i64>,

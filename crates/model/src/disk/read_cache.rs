@@ -9,7 +9,6 @@ use super::{
     layout::Place,
     mechanism::{Action, Mechanism, Span},
 };
-use std::collections::VecDeque;
 
 /// Whether a read may take the stream along.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,7 +41,7 @@ struct Stream {
 pub(super) struct ReadCache {
     stream: Option<Stream>,
     /// Earlier streams, the longest unused first.
-    segments: VecDeque<Span>,
+    segments: Vec<Span>,
     segments_max: usize,
     /// How far a stream runs ahead, sectors.
     ahead: u64,
@@ -56,23 +55,23 @@ impl ReadCache {
     pub fn new(segments: u32, ahead: u64, ahead_min: u64, end: u64) -> Self {
         let ahead = if segments == 0 { 0 } else { ahead.max(ahead_min) };
         let segments_max = segments.saturating_sub(1) as usize;
-        let segments = VecDeque::with_capacity(segments_max + 1);
+        let segments = Vec::with_capacity(segments_max + 1);
         Self { stream: None, segments, segments_max, ahead, ahead_min: ahead_min.min(ahead), end }
     }
 
     /// Whether the whole span is in memory at `now`.
     pub fn holds(&mut self, mechanism: &Mechanism, span: Span, now: u64) -> bool {
         if let Some(stream) = &self.stream {
-            let read = Span { first: stream.first, end: stream.reached(mechanism, now) };
-            if read.holds(span) && stream.memory_at <= now {
+            let ever = Span { first: stream.first, end: stream.limit };
+            let may_hold = ever.holds(span) && stream.memory_at <= now;
+            if may_hold && span.end <= stream.reached(mechanism, now) {
                 return true;
             }
         }
         let Some(at) = self.segments.iter().position(|segment| segment.holds(span)) else {
             return false;
         };
-        let segment = self.segments.remove(at).expect("a position just found");
-        self.segments.push_back(segment);
+        self.segments[at..].rotate_left(1);
         true
     }
 
@@ -134,15 +133,18 @@ impl ReadCache {
         let end = stream.reached(mechanism, now);
         if self.segments_max > 0 && stream.first < end {
             if self.segments.len() == self.segments_max {
-                self.segments.pop_front();
+                self.segments.remove(0);
             }
-            self.segments.push_back(Span { first: stream.first, end });
+            self.segments.push(Span { first: stream.first, end });
         }
     }
 
     /// Forgets what overlaps a write.
     pub fn forget(&mut self, span: Span) {
-        self.segments.retain(|segment| !segment.overlaps(span));
+        // Few writes overlap anything: then none is moved.
+        if self.segments.iter().any(|segment| segment.overlaps(span)) {
+            self.segments.retain(|segment| !segment.overlaps(span));
+        }
         if let Some(stream) = &mut self.stream
             && (Span { first: stream.first, end: stream.limit }).overlaps(span)
         {

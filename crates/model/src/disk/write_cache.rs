@@ -5,8 +5,13 @@
 //! a *generation*: later writes join no earlier run, and the flush is done when no earlier run is
 //! left.
 
-use super::{layout::Remembered, mechanism::Span, spans::Spans};
+use super::{
+    layout::{Layout, Remembered, Turn},
+    mechanism::Span,
+    spans::Spans,
+};
 use crate::{FastCache, FastCacheKind};
+use std::sync::Arc;
 
 /// A cached write is next when this many cachefuls of others have been written since it came.
 const OVERTAKEN_MAX: u64 = 16;
@@ -30,6 +35,9 @@ pub(super) struct Run {
 #[derive(Debug)]
 pub(super) struct WriteCache {
     runs: Vec<Run>,
+    /// At which turn of the platter each of them begins: to look at all of them, and at few runs.
+    turns: Vec<Turn>,
+    layout: Arc<Layout>,
     /// What the runs hold, to tell at once that they hold nothing of what is asked for.
     held: Spans,
     /// What the heads are writing at present; its memory is not free yet.
@@ -42,16 +50,20 @@ pub(super) struct WriteCache {
     generation: u64,
     /// Pieces that were handed to the heads.
     destages: u64,
+    /// No run was taken in, or last shortened, before so many.
+    entered_min: u64,
     /// When the heads last wrote for it, or since when it has data at all, ns.
     served_at: u64,
 }
 
 impl WriteCache {
-    pub fn new(sectors_max: u64, runs_max: u32) -> Self {
+    pub fn new(sectors_max: u64, runs_max: u32, layout: Arc<Layout>) -> Self {
         let runs = Vec::with_capacity(runs_max as usize + 1);
         let runs_max = runs_max as usize;
         Self {
             runs,
+            turns: Vec::with_capacity(runs_max + 1),
+            layout,
             held: Spans::default(),
             destaging: Vec::new(),
             sectors: 0,
@@ -60,6 +72,7 @@ impl WriteCache {
             runs_max,
             generation: 0,
             destages: 0,
+            entered_min: 0,
             served_at: 0,
         }
     }
@@ -106,21 +119,41 @@ impl WriteCache {
         match self.neighbour(span) {
             Some(at) if generation == self.generation => {
                 let run = &mut self.runs[at];
-                if span.first < run.span.first {
+                run.received = received;
+                let old = run.span;
+                if span.first < old.first {
                     run.ready = received;
                 }
-                self.held.remove(run.span);
-                run.span.first = run.span.first.min(span.first);
-                run.span.end = run.span.end.max(span.end);
-                self.held.insert(run.span);
-                run.received = received;
+                self.held.remove(old);
+                let (first, end) = (old.first.min(span.first), old.end.max(span.end));
+                self.resize(at, Span { first, end });
             }
             _ => {
-                self.held.insert(span);
                 let (ready, entered, start) = (received, self.destages, Remembered::default());
-                self.runs.push(Run { span, start, ready, received, entered, generation });
+                self.add(Run { span, start, ready, received, entered, generation });
             }
         }
+    }
+
+    fn add(&mut self, run: Run) {
+        let (at, span) = (self.runs.len(), run.span);
+        self.runs.push(run);
+        self.turns.push(Turn::of(0));
+        self.resize(at, span);
+    }
+
+    /// A run holds this now, whose place is free.
+    fn resize(&mut self, at: usize, span: Span) {
+        self.held.insert(span);
+        let start = self.layout.start(span.first);
+        self.turns[at] = Turn::of(start.angle);
+        let run = &mut self.runs[at];
+        (run.span, run.start) = (span, Remembered::of(span.first, start));
+    }
+
+    fn drop_run(&mut self, at: usize) {
+        self.runs.swap_remove(at);
+        self.turns.swap_remove(at);
     }
 
     /// Removes what a newer write replaces, and says of which generation the oldest of it was.
@@ -143,19 +176,15 @@ impl WriteCache {
             oldest = Some(oldest.unwrap_or(run.generation).min(run.generation));
             let mut rest = [before, after].into_iter().filter(|span| span.first < span.end);
             match rest.next() {
-                Some(span) => {
-                    self.held.insert(span);
-                    self.runs[at].span = span;
-                }
+                Some(span) => self.resize(at, span),
                 None => {
-                    self.runs.swap_remove(at);
+                    self.drop_run(at);
                     continue;
                 }
             }
             // A write into the middle leaves two runs.
             for span in rest {
-                self.held.insert(span);
-                self.runs.push(Run { span, ..run.clone() });
+                self.add(Run { span, ..run.clone() });
             }
             at += 1;
         }
@@ -184,19 +213,22 @@ impl WriteCache {
         let run = &mut self.runs[at];
         let span = run.span;
         let end = span.end.min(span.first + sectors_max);
-        let chunk = Run { span: Span { first: run.span.first, end }, ..run.clone() };
-        run.span.first = end;
+        let chunk = Run { span: Span { first: span.first, end }, ..run.clone() };
         run.entered = self.destages;
         self.held.remove(span);
-        if run.span.first == run.span.end {
-            self.runs.swap_remove(at);
+        if end == span.end {
+            self.drop_run(at);
         } else {
-            self.held.insert(run.span);
+            self.resize(at, Span { first: end, end: span.end });
         }
         let received = if chunk.span == span { chunk.received } else { chunk.ready };
         let handed = chunk.span;
         self.destaging.push(chunk);
         self.destages += 1;
+        if self.destages.is_multiple_of(self.runs_max.max(1) as u64) {
+            let entered = self.runs.iter().map(|run| run.entered);
+            self.entered_min = entered.min().unwrap_or(self.destages);
+        }
         (handed, received)
     }
 
@@ -212,9 +244,29 @@ impl WriteCache {
         self.served_at
     }
 
+    /// At which turn of the platter each run begins, by its number as a candidate.
+    pub fn turns(&self) -> &[Turn] {
+        &self.turns
+    }
+
+    /// The run of that number, if it may be written next.
+    pub fn candidate(&self, at: usize, flushing: Option<u64>) -> Option<&Run> {
+        let run = &self.runs[at];
+        flushing.is_none_or(|until| run.generation <= until).then_some(run)
+    }
+
     /// Whether so many others have been written since it came that it has to be next.
     pub fn is_overtaken(&self, run: &Run) -> bool {
-        self.destages - run.entered > OVERTAKEN_MAX * self.runs_max as u64
+        self.has_passed(run.entered)
+    }
+
+    /// Whether any run may be; of few it is said in vain.
+    pub fn may_be_overtaken(&self) -> bool {
+        self.has_passed(self.entered_min)
+    }
+
+    fn has_passed(&self, entered: u64) -> bool {
+        self.destages - entered > OVERTAKEN_MAX * self.runs_max as u64
     }
 
     /// Whether the heads are writing cached data.
@@ -247,6 +299,12 @@ impl WriteCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::tests::params;
+
+    fn cache(sectors_max: u64, runs_max: u32) -> WriteCache {
+        let layout = Arc::new(Layout::new(&params(), 1 << 20));
+        WriteCache::new(sectors_max, runs_max, layout)
+    }
 
     fn span(first: u64, end: u64) -> Span {
         Span { first, end }
@@ -261,7 +319,7 @@ mod tests {
 
     #[test]
     fn adjacent_writes_join_but_not_across_a_flush() {
-        let mut cache = WriteCache::new(100, 4);
+        let mut cache = cache(100, 4);
         cache.insert(span(10, 20), 1);
         cache.insert(span(20, 30), 2);
         assert_eq!(cached(&cache), [(10, 30)]);
@@ -277,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_flush_waits_for_what_replaces_the_data_it_covers() {
-        let mut cache = WriteCache::new(100, 4);
+        let mut cache = cache(100, 4);
         cache.insert(span(10, 20), 1);
         let generation = cache.close_generation();
         cache.insert(span(5, 25), 2);
@@ -287,7 +345,7 @@ mod tests {
 
     #[test]
     fn the_cache_holds_the_union_of_what_was_written() {
-        let (mut cache, mut rng) = (WriteCache::new(1 << 20, 1000), block::Rng::new(5, 0));
+        let (mut cache, mut rng) = (cache(1 << 20, 1000), block::Rng::new(5, 0));
         let mut dirty = [false; 300];
         for _ in 0..500 {
             let first = rng.below(280);
@@ -306,13 +364,16 @@ mod tests {
             }
             assert_eq!(seen, dirty);
             assert!(cache.held.are(cache.runs.iter().map(|run| run.span)));
+            let turns = cache.runs.iter().map(|run| cache.layout.start(run.span.first).angle);
+            assert!(turns.map(Turn::of).eq(cache.turns.iter().copied()));
+            assert!(cache.runs.iter().all(|run| run.entered >= cache.entered_min));
             assert_eq!(cache.sectors, dirty.iter().filter(|&&dirty| dirty).count() as u64);
         }
     }
 
     #[test]
     fn memory_is_free_when_the_heads_are_done_with_it() {
-        let mut cache = WriteCache::new(100, 2);
+        let mut cache = cache(100, 2);
         cache.insert(span(0, 50), 0);
         cache.insert(span(60, 110), 0);
         assert!(!cache.has_room(span(50, 51)) && !cache.takes(span(0, 51)));

@@ -112,7 +112,7 @@ fn of_stream(
         return Err(failed(progress, ends, *failure));
     }
     let complete = progress.ticks();
-    let ticks = board.ticks(complete).split_off(progress.quiet.min(complete));
+    let ticks = board.ticks(progress.quiet.min(complete)..complete);
     // No look came too early where no byte was left for a later one: what was seen decides.
     let judged_s = ticks.len() as f64 * TICK_NS as f64 / 1e9;
     let rule = match progress.is_spent() {
