@@ -50,7 +50,7 @@ pub(super) struct WriteCache {
     generation: u64,
     /// Pieces that were handed to the heads.
     destages: u64,
-    /// No run was taken in, or last shortened, before so many.
+    /// No run was taken in, or last shortened, when fewer than so many had been.
     entered_min: u64,
     /// When the heads last wrote for it, or since when it has data at all, ns.
     served_at: u64,
@@ -260,7 +260,8 @@ impl WriteCache {
         self.has_passed(run.entered)
     }
 
-    /// Whether any run may be; of few it is said in vain.
+    /// Whether any run may be. The bound is brought up to date once in so many destages as there
+    /// may be runs, so that this may still say yes when the last of them has gone.
     pub fn may_be_overtaken(&self) -> bool {
         self.has_passed(self.entered_min)
     }
