@@ -1,6 +1,6 @@
 //! The first ways as they stand: the whole trace, replayed on each as fast as it goes.
 
-use crate::{HybridError, Question, seen::Seen, way::Way};
+use crate::{HybridError, seen::Seen, way::Way};
 use lab::{
     method::SpanRule,
     plan::Options,
@@ -8,7 +8,7 @@ use lab::{
     workload::replay::Speed,
 };
 use record::{Calibration, Record};
-use run::{MeasuredBy, Prepared, ReplayOrder, RunOrder, Wear};
+use run::{MeasuredBy, Prepared, ReplayOrder, RunOrder, TraceFile, Wear};
 use std::sync::{
     OnceLock,
     atomic::{AtomicBool, Ordering},
@@ -39,32 +39,25 @@ pub struct Checks<'q> {
     trials: Trials<'q>,
 }
 
-/// Reads the trace once, for all replays of it.
-///
-/// # Errors
-/// A trace that cannot be replayed.
-pub fn to_replay(question: &Question) -> Result<RunOrder, HybridError> {
-    let order = ReplayOrder {
-        trace: question.trace.clone(),
-        targets: vec![TargetText::Model(question.disks.clone())],
+/// A replay of a trace, as fast as it goes.
+pub fn order(trace: &TraceFile, disks: &Stack, queue_depth: u16, seed: u64) -> ReplayOrder {
+    ReplayOrder {
+        trace: trace.clone(),
+        targets: vec![TargetText::Model(disks.clone())],
         speed: Speed::Max,
-        queue_depth: u32::from(question.depth),
+        queue_depth: u32::from(queue_depth),
         trace_seconds_max: None,
-        options: Options { seed: question.seed, passes: Some(1), ..Options::default() },
+        options: Options { seed, passes: Some(1), ..Options::default() },
         labels: Default::default(),
         consent: Default::default(),
         wear: Wear::AgreedTo,
         kept_max: KEPT_MAX,
-    };
-    let mut order = order.to_run()?;
-    // Where the trace asks is where the modelled drives are asked: none of it is filled, and no
-    // place of it is another's.
-    order.method.method.file.fill = 0;
-    Ok(order)
+    }
 }
 
 impl<'q> Checks<'q> {
-    /// Replays of what was read.
+    /// Replays of what was read. Where the trace asks is where the modelled drives are asked: none
+    /// of it is filled, and no place of it is another's.
     pub fn new(
         mut order: RunOrder,
         seen: &'q Seen,
@@ -73,6 +66,7 @@ impl<'q> Checks<'q> {
     ) -> Self {
         let room_bytes = seen.like.room_bytes.next_multiple_of(AREA_GRAIN);
         order.method.method.span = SpanRule::AtMost(room_bytes);
+        order.method.method.file.fill = 0;
         Self { order, seen, trials: Trials::new(by, stop) }
     }
 

@@ -44,8 +44,8 @@ pub use way::{Kind, Mode, Way};
 
 use advice::Traced;
 use cache::Policy;
-use run::{MeasuredBy, RunOrder, TraceFile};
-use std::{collections::BTreeMap, panic::resume_unwind, sync::atomic::AtomicBool, thread};
+use run::{MeasuredBy, TraceFile};
+use std::{collections::BTreeMap, sync::atomic::AtomicBool, thread};
 use target::{catalog::Catalog, stack::Stack};
 
 /// What is asked.
@@ -174,7 +174,12 @@ impl Answer {
     ) -> Result<Self, HybridError> {
         let ssds = way::check(&question.disks, &question.ssds, question.seed, catalog)?;
         progress(Going::Reading);
-        let (seen, to_replay) = read_twice(&question)?;
+        let Question { trace, disks, depth, seed, .. } = &question;
+        let mut order = check::order(trace, disks, *depth, *seed);
+        if question.checks == Some(0) {
+            order.kept_max = 0;
+        }
+        let (seen, surveyed) = Seen::read(&order, question.block_bytes)?;
         let traced = Traced::new(&seen.like, &seen.subject)?;
         let all_flash = all_flash::all(&question, &seen, catalog, &ssds);
         let mut ways = way::all(&question, &seen, catalog, &ssds, &all_flash)?;
@@ -193,12 +198,11 @@ impl Answer {
         let mut found: Vec<Found> = found.collect::<Result<_, HybridError>>()?;
         found.sort_by(|a, b| b.iops().total_cmp(&a.iops()));
         let checks = to_check(&question, &seen, &found);
-        let checked = match to_replay {
-            Some(order) => {
-                let replays = check::Checks::new(order?, &seen, by, stop);
-                replayed(&replays, &found, &checks, progress)?
-            }
-            None => Vec::new(),
+        let checked = if checks.is_empty() {
+            Vec::new()
+        } else {
+            let replays = check::Checks::new(order.run_of(surveyed)?, &seen, by, stop);
+            replayed(&replays, &found, &checks, progress)?
         };
         for (at, checked) in checks.iter().zip(checked) {
             let found = &mut found[*at];
@@ -216,21 +220,6 @@ impl Answer {
         let disks = self.found.iter().find(|found| found.way.kind == Kind::Disks);
         disks.expect("they are always a way")
     }
-}
-
-/// What a replay is ordered with, or why there can be none.
-type ToReplay = Result<RunOrder, HybridError>;
-
-/// The trace as a cache sees it, and as it is replayed if anything is: each thread reads it once.
-fn read_twice(question: &Question) -> Result<(Seen, Option<ToReplay>), HybridError> {
-    thread::scope(|scope| {
-        let is_replayed = question.checks != Some(0);
-        let to_replay = is_replayed.then(|| scope.spawn(|| check::to_replay(question)));
-        let seen = Seen::read(&question.trace, question.block_bytes)?;
-        let to_replay =
-            to_replay.map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        Ok((seen, to_replay))
-    })
 }
 
 /// Which ways are replayed: the first, all of which nothing is reckoned, and the disks, with which

@@ -105,14 +105,15 @@ impl Wrapper for Recording {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Seen;
+    use crate::{Seen, check};
     use trace::Op;
 
     fn asked(text: &str) -> Result<Seen, HybridError> {
         let method = Method::parse("made", text, &[]).expect("a method");
         let catalog = Catalog::built_in().expect("it is checked");
         let disks = "2xhdd-7200-cmr/raid1".parse().expect("a STACK");
-        Seen::read(&trace(&method, &disks, &catalog, 1)?, 65_536)
+        let trace = trace(&method, &disks, &catalog, 1)?;
+        Ok(Seen::read(&check::order(&trace, &disks, 1, 1), 65_536)?.0)
     }
 
     const HEAD: &str = "name = \"made\"\ntitle = \"made\"\nabout = \"made\"\nspan = \"64MiB\"\n";

@@ -10,9 +10,9 @@
 
 use crate::{HybridError, regions::Regions};
 use cache::is_sampled;
-use run::{TraceFile, Volume};
+use run::{CannotTrace, ReplayOrder, Surveyed, Volume};
 use std::{panic::resume_unwind, sync::mpsc::sync_channel, thread};
-use trace::{Access, Analysis, Characterisation, Op, Trace, page::Subject};
+use trace::{Access, Analysis, Characterisation, Op, page::Subject};
 
 /// Accesses that one thread hands to the other at once.
 const BATCH: usize = 1 << 10;
@@ -65,15 +65,16 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Reads all of it.
+    /// Reads all of what is to be replayed.
     ///
     /// # Errors
     /// A trace that cannot be read, or that neither reads nor writes.
-    pub fn read(file: &TraceFile, block_bytes: u64) -> Result<Self, HybridError> {
+    pub fn read(order: &ReplayOrder, block_bytes: u64) -> Result<(Self, Surveyed), HybridError> {
+        let file = &order.trace;
         let mut analysis = Analysis::default();
         let mut sampler = Sampler::new(block_bytes);
         let mut first_volume = None;
-        let trace = read_beside(file, |access| {
+        let surveyed = survey_beside(order, |access| {
             // Of several volumes of which none was named an error is told in the end.
             let is_first = *first_volume.get_or_insert(access.volume) == access.volume;
             if file.volume != Volume::Only || is_first {
@@ -81,7 +82,7 @@ impl Seen {
                 sampler.add(access);
             }
         })?;
-        file.check(&trace)?;
+        let trace = &surveyed.trace;
         let like = analysis.conclude();
         if like.transfers() == 0 {
             return Err(HybridError::NoTransfers(file.name()));
@@ -94,7 +95,7 @@ impl Seen {
             remarks: trace.remarks(),
         };
         let Sampler { pieces, rate: sampled, regions, .. } = sampler;
-        Ok(Self { like, subject, block_bytes, pieces, sampled, regions })
+        Ok((Self { like, subject, block_bytes, pieces, sampled, regions }, surveyed))
     }
 
     /// Bytes of the blocks that are touched.
@@ -111,26 +112,28 @@ impl Seen {
     }
 }
 
-/// Reads a trace on a thread of its own, and has all of it looked at here, in order.
-fn read_beside(file: &TraceFile, mut look: impl FnMut(&Access)) -> Result<Trace, HybridError> {
+/// Surveys a trace on a thread of its own, and has all of it looked at here, in order.
+fn survey_beside(
+    order: &ReplayOrder,
+    mut look: impl FnMut(&Access),
+) -> Result<Surveyed, CannotTrace> {
     let (sink, source) = sync_channel::<Vec<Access>>(BATCHES);
-    let read = move || {
-        let mut trace = file.open()?;
+    let survey = move || {
+        let send = |batch| sink.send(batch).expect("it is listened to as long as this thread runs");
         let mut batch = Vec::with_capacity(BATCH);
-        while let Some(access) = trace.next_access().map_err(|error| file.wrong(error))? {
-            batch.push(access);
+        let surveyed = order.survey(|access| {
+            batch.push(*access);
             if batch.len() == BATCH {
-                let full = std::mem::replace(&mut batch, Vec::with_capacity(BATCH));
-                sink.send(full).expect("it is listened to as long as this thread runs");
+                send(std::mem::replace(&mut batch, Vec::with_capacity(BATCH)));
             }
-        }
-        sink.send(batch).expect("as above");
-        Ok(trace)
+        })?;
+        send(batch);
+        Ok(surveyed)
     };
     thread::scope(|scope| {
-        let reading = scope.spawn(read);
+        let surveying = scope.spawn(survey);
         source.iter().for_each(|batch| batch.iter().for_each(&mut look));
-        reading.join().unwrap_or_else(|panic| resume_unwind(panic))
+        surveying.join().unwrap_or_else(|panic| resume_unwind(panic))
     })
 }
 

@@ -34,6 +34,6 @@ pub use method::method_text;
 pub use order::{Effect, Purge, RunOrder, Wear};
 pub use page::OptionNames;
 pub use prepared::{Foreseen, Prepared};
-pub use replay::{CannotReplay, REPLAY, ReplayOrder};
+pub use replay::{CannotReplay, REPLAY, ReplayOrder, Surveyed};
 pub use trace_file::{CannotTrace, TraceFile, Volume};
 pub use wear::{Written, rated_bytes};

@@ -35,7 +35,7 @@ use std::{
     thread,
 };
 use target::TargetText;
-use trace::Access;
+use trace::{Access, Trace};
 
 /// The name of a replay's method in records.
 pub const REPLAY: &str = "replay";
@@ -85,15 +85,37 @@ impl ReplayOrder {
     /// # Errors
     /// A trace that cannot be read, or has nothing to replay.
     pub fn to_run(&self) -> Result<RunOrder, CannotReplay> {
+        let surveyed = self.survey(|_| ())?;
+        self.run_of(surveyed)
+    }
+
+    /// Reads the trace, and has all accesses looked at on the way.
+    ///
+    /// # Errors
+    /// A trace that cannot be read to its end, or of which no volume was chosen.
+    pub fn survey(&self, mut look: impl FnMut(&Access)) -> Result<Surveyed, CannotTrace> {
         if self.trace.is_stdin() {
-            return Err(CannotTrace::Once.into());
+            return Err(CannotTrace::Once);
         }
-        let until_ns = self.trace_seconds_max.map(|seconds| (seconds * 1e9) as u64);
         let mut kept = Kept::new(self.kept_max);
-        let survey = survey(&self.trace, until_ns, &mut kept)?;
+        let (survey, trace) = survey(&self.trace, self.until_ns(), &mut kept, &mut look)?;
+        Ok(Surveyed { survey, kept, trace })
+    }
+
+    /// Until when the trace is replayed, ns after its first access.
+    fn until_ns(&self) -> Option<u64> {
+        self.trace_seconds_max.map(|seconds| (seconds * 1e9) as u64)
+    }
+
+    /// The run of what was surveyed.
+    ///
+    /// # Errors
+    /// A trace that has nothing to replay.
+    pub fn run_of(&self, surveyed: Surveyed) -> Result<RunOrder, CannotReplay> {
+        let Surveyed { survey, kept, .. } = surveyed;
         let script: Arc<dyn Script> = match kept.all() {
             Some(all) => Arc::new(all),
-            None => Arc::new(FromFile { trace: self.trace.clone(), until_ns }),
+            None => Arc::new(FromFile { trace: self.trace.clone(), until_ns: self.until_ns() }),
         };
         let text = self.text(&survey);
         let mut words = BTreeMap::new();
@@ -195,6 +217,14 @@ impl ReplayOrder {
     }
 }
 
+/// A trace that was read to its end.
+pub struct Surveyed {
+    survey: Survey,
+    kept: Kept,
+    /// It: its format, its volumes, and what was noted.
+    pub trace: Trace,
+}
+
 /// Why there is nothing to replay.
 #[derive(Debug, thiserror::Error)]
 pub enum CannotReplay {
@@ -228,7 +258,12 @@ fn asked(access: &Access, first_ns: u64) -> Asked {
 ///
 /// # Errors
 /// A trace that cannot be read to its end, or of which no volume was chosen.
-fn survey(file: &TraceFile, until_ns: Option<u64>, kept: &mut Kept) -> Result<Survey, CannotTrace> {
+fn survey(
+    file: &TraceFile,
+    until_ns: Option<u64>,
+    kept: &mut Kept,
+    look: &mut impl FnMut(&Access),
+) -> Result<(Survey, Trace), CannotTrace> {
     let mut trace = file.open()?;
     let mut survey = Survey { name: file.name(), ..Survey::default() };
     let mut first_ns = None;
@@ -237,6 +272,7 @@ fn survey(file: &TraceFile, until_ns: Option<u64>, kept: &mut Kept) -> Result<Su
         if until_ns.is_some_and(|until_ns| asked.after_ns > until_ns) {
             break;
         }
+        look(&access);
         kept.push(asked);
         survey.duration_ns = asked.after_ns;
         survey.end_bytes = survey.end_bytes.max(access.end());
@@ -259,7 +295,7 @@ fn survey(file: &TraceFile, until_ns: Option<u64>, kept: &mut Kept) -> Result<Su
         let sentence = "All volumes of the trace share the area: their places lie on each other.";
         survey.remarks.push(sentence.to_owned());
     }
-    Ok(survey)
+    Ok((survey, trace))
 }
 
 /// Operations, the last of all an error perhaps.

@@ -40,35 +40,13 @@ impl Turn {
     /// Of an angle below a revolution.
     #[inline]
     pub fn of(angle: u64) -> Self {
-        Self((part_of_revolution(angle) << TURN_SPARE) as u32)
-    }
-}
-
-fn part_of_revolution(phases: u64) -> u64 {
-    (phases << (u32::BITS - TURN_SPARE)) / REVOLUTION
-}
-
-/// The part of a revolution that is ahead of the head within a time.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ahead {
-    from: Turn,
-    most: u32,
-}
-
-impl Ahead {
-    /// `phases` from `angle` on. Both are rounded so that nothing within them is left out.
-    pub fn new(angle: u64, phases: u64) -> Self {
-        let most = match phases < REVOLUTION {
-            true => (part_of_revolution(phases) + 1) << TURN_SPARE,
-            false => u64::MAX,
-        };
-        Self { from: Turn::of(angle), most: most.try_into().unwrap_or(u32::MAX) }
+        Self((((angle << (u32::BITS - TURN_SPARE)) / REVOLUTION) << TURN_SPARE) as u32)
     }
 
-    /// Whether a turn may be within it. One that is not is surely behind its end.
+    /// How far this is ahead of another at least, 2^32 a revolution: both were rounded.
     #[inline]
-    pub fn may_hold(&self, turn: Turn) -> bool {
-        turn.0.wrapping_sub(self.from.0) <= self.most
+    pub fn ahead_at_least(self, other: Self) -> u32 {
+        self.0.wrapping_sub(other.0).saturating_sub(1 << TURN_SPARE)
     }
 }
 
@@ -230,6 +208,11 @@ impl Layout {
         ((u128::from(phases) * u128::from(self.ns_per_phase)) >> 64) as u64
     }
 
+    /// Time of a revolution, ns, rounded down.
+    pub fn revolution_ns(&self) -> u64 {
+        REVOLUTION / self.rpm
+    }
+
     /// Phases that pass in `ns`.
     #[inline]
     pub fn phases(&self, ns: u64) -> u64 {
@@ -302,19 +285,17 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_ahead_is_left_out_and_little_else_is_not() {
+    fn a_turn_is_never_further_ahead_than_its_angle_and_hardly_nearer() {
         let mut rng = block::Rng::new(2, 0);
-        let mut kept_in_vain = 0;
         for round in 0..100_000 {
             let near = if round % 2 == 0 { REVOLUTION } else { 2000 };
-            let (from, phases) = (rng.below(REVOLUTION), rng.below(near + near / 8));
-            let distance = rng.below(near);
-            let ahead = Ahead::new(from, phases);
-            let is_kept = ahead.may_hold(Turn::of((from + distance) % REVOLUTION));
-            assert!(is_kept || distance > phases, "{from} {phases} {distance}");
-            kept_in_vain += u32::from(is_kept && distance > phases + 1000);
+            let (from, distance) = (rng.below(REVOLUTION), rng.below(near));
+            let turn = Turn::of((from + distance) % REVOLUTION);
+            let ahead = turn.ahead_at_least(Turn::of(from));
+            let phases = (u128::from(ahead) * u128::from(REVOLUTION) >> 32) as u64;
+            assert!(phases <= distance, "{from} {distance}: {phases}");
+            assert!(distance - phases < 1000, "2^-27 revolutions are 447 phases: {distance}");
         }
-        assert_eq!(kept_in_vain, 0, "an angle of 2^-27 revolutions is 447 phases");
     }
 
     #[test]

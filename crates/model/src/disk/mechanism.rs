@@ -1,7 +1,7 @@
 //! Arm and platter: when an access begins and when it ends.
 
 use super::{
-    layout::{Ahead, Layout, Place, REVOLUTION, Remembered, Start},
+    layout::{Layout, Place, REVOLUTION, Remembered, Start, Turn},
     params::DiskParams,
     seek::SeekCurve,
 };
@@ -78,7 +78,9 @@ impl Mechanism {
     /// The head, for a scheduler that compares many ways from here.
     pub fn head(&self, from: Place, now: u64) -> Head<'_> {
         let since = now.saturating_sub(ROUNDING_NS);
-        Head { mechanism: self, from, now, since, phase: self.layout.phase_at(since) }
+        let phase = self.layout.phase_at(since);
+        let revolution_ns = self.layout.revolution_ns();
+        Head { mechanism: self, from, now, since, phase, turn: Turn::of(phase), revolution_ns }
     }
 
     /// How long the arm takes to the place, ns.
@@ -107,20 +109,22 @@ pub(super) struct Head<'m> {
     /// From then on it may meet a sector of its own track, and the phase of the platter then.
     since: u64,
     phase: u64,
+    turn: Turn,
+    revolution_ns: u64,
 }
 
 impl Head<'_> {
-    /// What the head may meet by `latest`, with an arm that is there at once.
-    pub fn ahead_by(&self, latest: u64) -> Ahead {
-        let time = latest.saturating_sub(self.since).saturating_add(1);
-        // Longer than a revolution at any speed.
-        let time = time.min(REVOLUTION);
-        Ahead::new(self.phase, self.mechanism.layout.phases(time))
+    /// No more than [`Mechanism::begin`] says of a sector at this turn: with an arm that is there at
+    /// once.
+    #[inline]
+    pub fn begin_at_least(&self, turn: Turn) -> u64 {
+        let ahead = u64::from(turn.ahead_at_least(self.turn));
+        self.since + (ahead * self.revolution_ns >> u32::BITS)
     }
 
     /// What [`Mechanism::begin`] says of the sector whose start is remembered, unless that is after
-    /// `latest`.
-    #[inline]
+    /// `latest`. Of many ways few are the shortest so far: nothing here divides.
+    #[inline(always)]
     pub fn begin_by(
         &self,
         sector: u64,
@@ -128,10 +132,14 @@ impl Head<'_> {
         action: Action,
         latest: u64,
     ) -> Option<u64> {
+        if self.since > latest {
+            return None;
+        }
         let layout = &self.mechanism.layout;
         let Start { place, angle } = remembered.start(layout, sector);
         // With an arm that is there at once: most are too late already.
-        if self.since + layout.nanoseconds_at_least(ahead(self.phase, angle)) > latest {
+        let ahead = ahead(self.phase, angle);
+        if self.since + layout.nanoseconds_at_least(ahead) > latest {
             return None;
         }
         let arrival = self.now + self.mechanism.way_ns(self.from, place, action);
@@ -139,15 +147,28 @@ impl Head<'_> {
         if earliest > latest {
             return None;
         }
-        let phase = (self.phase + layout.phases(earliest - self.since)) % REVOLUTION;
-        let wait = ahead(phase, angle);
-        // Of many ways few are the shortest so far: the others need no division.
+        let wait = coming_round(ahead, layout.phases(earliest - self.since));
         if earliest + layout.nanoseconds_at_least(wait) > latest {
             return None;
         }
         let begin = earliest + layout.nanoseconds(wait);
         (begin <= latest).then_some(begin)
     }
+}
+
+/// What is left of `ahead` phases when others have passed: as often as it went by meanwhile, it is
+/// a revolution more.
+#[inline(always)]
+fn coming_round(ahead: u64, passed: u64) -> u64 {
+    let mut left = ahead as i64 - passed as i64;
+    // Most arms are there within two revolutions: these are no branches.
+    for _ in 0..2 {
+        left += if left < 0 { REVOLUTION as i64 } else { 0 };
+    }
+    while left < 0 {
+        left += REVOLUTION as i64;
+    }
+    left as u64
 }
 
 /// Phases from one angle on to another.
@@ -177,6 +198,8 @@ mod tests {
             let head = mechanism.head(from, now);
             let by = |latest| head.begin_by(sector, &remembered, action, latest);
             assert_eq!(by(u64::MAX), Some(begin));
+            let turn = Turn::of(mechanism.layout.start(sector).angle);
+            assert!(head.begin_at_least(turn) <= begin, "{from:?} {now} {sector}");
             assert_eq!(by(begin), Some(begin));
             for earlier in [1, 1 + rng.below(20_000_000)] {
                 assert_eq!(begin.checked_sub(earlier).and_then(by), None);

@@ -75,14 +75,13 @@ impl Disk {
 
     /// The command, or the cache, that has waited longest, if that is beyond the age limit.
     fn longest_overdue(&self, now: u64) -> Option<Overdue> {
-        let pending = (0..)
-            .zip(self.pending.iter())
-            .filter(|(_, held)| held.ready <= now)
-            .map(|(at, held)| (held.ready, Overdue::Pending(at)));
+        // They stand in the order they came.
+        let pending = self.pending.iter().next().filter(|held| held.ready <= now);
+        let pending = pending.map(|held| (held.ready, Overdue::Pending(0)));
         let cached = self.writes.candidates(self.flushing()).any(|(_, run)| run.ready <= now);
         let since = self.keeps_waiting().unwrap_or(self.writes.served_at());
         let cache = cached.then_some((since, Overdue::Cache));
-        let (since, longest) = pending.chain(cache).min_by_key(|&(since, _)| since)?;
+        let (since, longest) = pending.into_iter().chain(cache).min_by_key(|&(since, _)| since)?;
         (now.saturating_sub(since) > self.params.age_limit_ns).then_some(longest)
     }
 
@@ -117,15 +116,12 @@ impl Disk {
     ) -> Option<(i64, usize)> {
         let flushing = self.flushing();
         let may_be_overtaken = self.writes.may_be_overtaken();
-        let ahead_by = |latest: Option<i64>| {
-            // Where a media cache takes it, its own turn says nothing.
-            let latest = latest.filter(|_| self.translation.is_none());
-            head.ahead_by(latest.map_or(u64::MAX, |latest| latest.max(0) as u64))
-        };
-        let mut ahead = ahead_by(latest);
+        // Where a media cache takes it, its own place says nothing.
+        let looks_at_all = may_be_overtaken || self.translation.is_some();
         let mut cheapest = None;
-        for (at, &turn) in self.writes.turns().iter().enumerate() {
-            if !may_be_overtaken && !ahead.may_hold(turn) {
+        for (at, begin) in self.writes.begins().iter().enumerate() {
+            let at_least = head.begin_at_least(begin.turn) + self.error_ns(head, begin.sector);
+            if !looks_at_all && latest.is_some_and(|latest| at_least as i64 >= latest) {
                 continue;
             }
             let run = self.writes.candidate(at, flushing).filter(|run| run.ready <= now);
@@ -140,7 +136,6 @@ impl Disk {
             if let Some(forecast) = forecast {
                 cheapest = Some((forecast, at));
                 latest = Some(forecast);
-                ahead = ahead_by(latest);
             }
         }
         cheapest
@@ -178,8 +173,16 @@ impl Disk {
         (waited_us * u64::from(self.params.age_weight_ppm) / 1000) as i64
     }
 
+    /// By how much the way to a sector is misjudged. The same way is always misjudged alike.
+    #[inline(always)]
+    fn error_ns(&self, head: &Head<'_>, sector: u64) -> u64 {
+        // The finishing steps of a multiplicative hash (Knuth's constant) spread the error evenly.
+        let mixed = (sector ^ head.from.track.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        (mixed * self.params.forecast_error_ns) >> 32
+    }
+
     /// When the heads would meet the span, as the drive forecasts it, if that is before `latest`.
-    /// The same way is always misjudged alike.
     #[inline(always)]
     fn forecast_below(
         &self,
@@ -189,14 +192,11 @@ impl Disk {
         start: &Remembered,
         action: Action,
     ) -> Option<i64> {
-        // No time is negative, so none is before one that is.
-        let arrives_by = latest.map_or(Some(u64::MAX), |latest| u64::try_from(latest).ok())?;
-        let begin = head.begin_by(span.first, start, action, arrives_by)?;
-        // The finishing steps of a multiplicative hash (Knuth's constant) spread the error evenly.
-        let mixed =
-            (span.first ^ head.from.track.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let forecast = (begin + ((mixed * self.params.forecast_error_ns) >> 32)) as i64;
-        latest.is_none_or(|latest| forecast < latest).then_some(forecast)
+        let error_ns = self.error_ns(head, span.first);
+        // No time is negative, so none is before one that is. Where the error alone makes it too
+        // late, as it does of most, the way is of no account.
+        let begins_by = latest
+            .map_or(Some(u64::MAX), |latest| u64::try_from(latest - 1 - error_ns as i64).ok())?;
+        Some((head.begin_by(span.first, start, action, begins_by)? + error_ns) as i64)
     }
 }

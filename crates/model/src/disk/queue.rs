@@ -21,8 +21,9 @@ impl Queue {
         self.order.len()
     }
 
-    /// Behind all others.
+    /// Behind all others; they were ready before it.
     pub fn push(&mut self, held: Held) {
+        debug_assert!(self.iter().next_back().is_none_or(|last| last.ready <= held.ready));
         self.insert(self.len(), held);
     }
 
@@ -39,7 +40,7 @@ impl Queue {
         self.held.remove(self.order.remove(at))
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Held> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Held> {
         self.order.iter().map(|&slot| self.held.get(slot))
     }
 }

@@ -31,12 +31,27 @@ pub(super) struct Run {
     generation: u64,
 }
 
+/// Where a run begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Begin {
+    pub sector: u64,
+    /// At which turn of the platter.
+    pub turn: Turn,
+}
+
+impl Run {
+    /// While a flush waits, only what it waits for is written.
+    fn may_be_next(&self, flushing: Option<u64>) -> bool {
+        flushing.is_none_or(|until| self.generation <= until)
+    }
+}
+
 /// The drive's volatile write cache.
 #[derive(Debug)]
 pub(super) struct WriteCache {
     runs: Vec<Run>,
-    /// At which turn of the platter each of them begins: to look at all of them, and at few runs.
-    turns: Vec<Turn>,
+    /// Where each of them begins: to look at all of them, and at few runs.
+    begins: Vec<Begin>,
     layout: Arc<Layout>,
     /// What the runs hold, to tell at once that they hold nothing of what is asked for.
     held: Spans,
@@ -62,7 +77,7 @@ impl WriteCache {
         let runs_max = runs_max as usize;
         Self {
             runs,
-            turns: Vec::with_capacity(runs_max + 1),
+            begins: Vec::with_capacity(runs_max + 1),
             layout,
             held: Spans::default(),
             destaging: Vec::new(),
@@ -138,7 +153,7 @@ impl WriteCache {
     fn add(&mut self, run: Run) {
         let (at, span) = (self.runs.len(), run.span);
         self.runs.push(run);
-        self.turns.push(Turn::of(0));
+        self.begins.push(Begin { sector: span.first, turn: Turn::of(0) });
         self.resize(at, span);
     }
 
@@ -146,14 +161,14 @@ impl WriteCache {
     fn resize(&mut self, at: usize, span: Span) {
         self.held.insert(span);
         let start = self.layout.start(span.first);
-        self.turns[at] = Turn::of(start.angle);
+        self.begins[at] = Begin { sector: span.first, turn: Turn::of(start.angle) };
         let run = &mut self.runs[at];
         (run.span, run.start) = (span, Remembered::of(span.first, start));
     }
 
     fn drop_run(&mut self, at: usize) {
         self.runs.swap_remove(at);
-        self.turns.swap_remove(at);
+        self.begins.swap_remove(at);
     }
 
     /// Removes what a newer write replaces, and says of which generation the oldest of it was.
@@ -198,8 +213,7 @@ impl WriteCache {
 
     /// What may be written next. While a flush waits, only what it waits for.
     pub fn candidates(&self, flushing: Option<u64>) -> impl Iterator<Item = (usize, &Run)> {
-        let until = flushing.unwrap_or(u64::MAX);
-        self.runs.iter().enumerate().filter(move |(_, run)| run.generation <= until)
+        self.runs.iter().enumerate().filter(move |(_, run)| run.may_be_next(flushing))
     }
 
     /// What a candidate holds.
@@ -244,15 +258,14 @@ impl WriteCache {
         self.served_at
     }
 
-    /// At which turn of the platter each run begins, by its number as a candidate.
-    pub fn turns(&self) -> &[Turn] {
-        &self.turns
+    /// Where each run begins, by its number as a candidate.
+    pub fn begins(&self) -> &[Begin] {
+        &self.begins
     }
 
     /// The run of that number, if it may be written next.
     pub fn candidate(&self, at: usize, flushing: Option<u64>) -> Option<&Run> {
-        let run = &self.runs[at];
-        flushing.is_none_or(|until| run.generation <= until).then_some(run)
+        Some(&self.runs[at]).filter(|run| run.may_be_next(flushing))
     }
 
     /// Whether so many others have been written since it came that it has to be next.
@@ -365,8 +378,11 @@ mod tests {
             }
             assert_eq!(seen, dirty);
             assert!(cache.held.are(cache.runs.iter().map(|run| run.span)));
-            let turns = cache.runs.iter().map(|run| cache.layout.start(run.span.first).angle);
-            assert!(turns.map(Turn::of).eq(cache.turns.iter().copied()));
+            for (run, begin) in cache.runs.iter().zip(&cache.begins) {
+                let turn = Turn::of(cache.layout.start(run.span.first).angle);
+                assert_eq!((begin.sector, begin.turn), (run.span.first, turn));
+            }
+            assert_eq!(cache.runs.len(), cache.begins.len());
             assert!(cache.runs.iter().all(|run| run.entered >= cache.entered_min));
             assert_eq!(cache.sectors, dirty.iter().filter(|&&dirty| dirty).count() as u64);
         }
