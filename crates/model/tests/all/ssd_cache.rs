@@ -106,6 +106,13 @@ fn the_map_does_not_forget_what_a_discard_took_before_the_disks_have() {
     no_flushed_write_is_lost(2_589..2_590);
 }
 
+/// A cache that pauses when it is full woke its cleaner at the pause's end, beside a discard, and
+/// the cleaner gave up a block that the discard had given up.
+#[test]
+fn the_cleaner_does_not_wake_beside_a_discard() {
+    no_flushed_write_is_lost(15_101..15_102);
+}
+
 /// `cargo test -p drivelab-model --release -- --ignored a_hundred_thousand_power_cuts`.
 #[test]
 #[ignore = "minutes"]
