@@ -178,7 +178,7 @@ pub fn run(options: &Options) -> Result<()> {
             .with_context(|| format!("md {}", level.name))?;
         let layer = level.layer(options.state);
         let stack = format!("model:{MEMBERS}x{}/{layer}", options.drive);
-        let rates = modelled(&setup, &stack, &in_drives_time)?;
+        let (rates, _) = modelled(&setup, &stack, &in_drives_time)?;
         let table = table((level.name, &layer), options.slower, &kernel, &rates)?;
         println!("{table}{:.0} s", began.elapsed().as_secs_f64());
     }
@@ -227,8 +227,8 @@ fn said_in_guest(setup: &Setup, trial: &guest::Trial<'_>) -> Result<String> {
     Ok(said)
 }
 
-/// The layer, in virtual time.
-fn modelled(setup: &Setup, stack: &str, text: &str) -> Result<Rates> {
+/// The layer, in virtual time: its rates, and its record.
+fn modelled(setup: &Setup, stack: &str, text: &str) -> Result<(Rates, String)> {
     let method = setup.place().join("method.toml");
     fs::write(&method, text).context("the method")?;
     let json = setup.place().join("layer.json");
@@ -238,7 +238,8 @@ fn modelled(setup: &Setup, stack: &str, text: &str) -> Result<Rates> {
     ensure!(run.status()?.success(), "drivelab run {stack} did not end well");
     let output = setup.drivelab().arg("export").arg(&json).args(["--as", "csv"]).output()?;
     ensure!(output.status.success(), "drivelab export did not end well");
-    Ok(rates(&String::from_utf8_lossy(&output.stdout)))
+    let record = fs::read_to_string(&json).context("the layer's record")?;
+    Ok((rates(&String::from_utf8_lossy(&output.stdout)), record))
 }
 
 /// All operations of each cell over all of its time, of a table in long form

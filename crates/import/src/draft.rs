@@ -308,6 +308,7 @@ impl PassDraft {
             stall: None,
             transitions: Vec::new(),
             managed_flash: None,
+            ssd_cache: None,
             page_cache: None,
             fast_caches: Vec::new(),
             burst: None,

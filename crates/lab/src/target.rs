@@ -7,7 +7,9 @@ use crate::workload::{
     tree::{SharedTree, Tree, TreeLayout},
 };
 use block::{Command, Completion, Drive, Engine, Instant, IoError, Request, Tag};
-use record::{CacheDrop, Completions, Condition, FastCacheKind, ManagedFlash, TargetInfo};
+use record::{
+    CacheDrop, Completions, Condition, FastCacheKind, ManagedFlash, SsdCachePass, TargetInfo,
+};
 use std::{ops::Range, sync::atomic::AtomicBool};
 
 /// Something that can be measured.
@@ -241,6 +243,8 @@ pub struct Observation {
     pub drive_written_bytes: Option<u64>,
     /// Of them, those that went to flash beside disks; only a model knows.
     pub beside_written_bytes: Option<u64>,
+    /// What flash that is a cache has done so far; only a model knows.
+    pub ssd_cache: Option<SsdCachePass>,
     /// Drive temperature, degrees Celsius.
     pub temperature_celsius: Option<f64>,
     /// Of the area in the page cache, bytes.
@@ -250,6 +254,14 @@ pub struct Observation {
     /// Bytes that this program had read from storage since it began, read-ahead included and the
     /// page cache's answers not.
     pub fetched_bytes: Option<u64>,
+}
+
+impl Observation {
+    /// What a cache on flash did since `before`.
+    pub(crate) fn cached_since(&self, before: &Self) -> Option<SsdCachePass> {
+        let both = before.ssd_cache.zip(self.ssd_cache);
+        both.map(|(before, after)| SsdCachePass::between(&before, &after))
+    }
 }
 
 /// The workers' engines, still to be opened.

@@ -88,7 +88,8 @@ pub use port::{Attached, Fua, Gather, Port, PortParams};
 pub use quota::{Merging, Pools, Quota, QuotaLimit, QuotaParams};
 pub use sim::Sim;
 pub use ssd_cache::{
-    BLOCKS_MAX, BLOCKS_MIN, MapPlace, SsdCache, SsdCacheCounters, SsdCacheParams, Takes, WriteMode,
+    BLOCKS_MAX, BLOCKS_MIN, MapPlace, SsdCache, SsdCacheCounters, SsdCacheParams, SsdCacheTally,
+    Takes, WriteMode,
 };
 pub use volatile::{CELL_BYTES, VolatileCache};
 pub use witness::Witness;

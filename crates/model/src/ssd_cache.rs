@@ -42,7 +42,11 @@ use commit::Commit;
 use locks::Locks;
 use merge::Part;
 use params::Shape;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    rc::Rc,
+};
 
 /// The disks below.
 const DISKS: Drive = Drive(0);
@@ -54,10 +58,16 @@ const TRANSFER_BYTES_MAX: u32 = 4 << 20;
 /// What a cache has done so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SsdCacheCounters {
+    /// Bytes that were read of it.
+    pub read_bytes: u64,
     /// Bytes read that flash had.
     pub hit_bytes: u64,
     /// Bytes read that it had not.
     pub missed_bytes: u64,
+    /// Bytes that were written to it.
+    pub written_bytes: u64,
+    /// Of them, to blocks of which flash had some.
+    pub write_hit_bytes: u64,
     /// Bytes that passed it by, as a part of a long stream or for want of room.
     pub bypassed_bytes: u64,
     /// Bytes written to flash, the map's among them.
@@ -66,6 +76,24 @@ pub struct SsdCacheCounters {
     pub cleaned_bytes: u64,
     /// Blocks that are dirty now.
     pub dirty_blocks: u64,
+}
+
+/// What a cache has done so far, for whoever looks at it beside its requests. The number of dirty
+/// blocks is not among it.
+#[derive(Clone, Debug, Default)]
+pub struct SsdCacheTally(Rc<Cell<SsdCacheCounters>>);
+
+impl SsdCacheTally {
+    /// At this moment.
+    pub fn counters(&self) -> SsdCacheCounters {
+        self.0.get()
+    }
+
+    fn add(&self, add: impl FnOnce(&mut SsdCacheCounters)) {
+        let mut counters = self.0.get();
+        add(&mut counters);
+        self.0.set(counters);
+    }
 }
 
 /// A place on flash.
@@ -118,7 +146,7 @@ pub struct SsdCache {
     barrier: Option<u32>,
     held: VecDeque<Request>,
     buffers: Vec<Buf>,
-    counters: SsdCacheCounters,
+    tally: SsdCacheTally,
 }
 
 /// A request from above.
@@ -242,7 +270,7 @@ impl SsdCache {
             barrier: None,
             held: VecDeque::new(),
             buffers: Vec::new(),
-            counters: SsdCacheCounters::default(),
+            tally: SsdCacheTally::default(),
             params,
             shape,
         }
@@ -266,7 +294,12 @@ impl SsdCache {
 
     /// What it has done so far.
     pub fn counters(&self) -> SsdCacheCounters {
-        SsdCacheCounters { dirty_blocks: self.dirty.len() as u64, ..self.counters }
+        SsdCacheCounters { dirty_blocks: self.dirty.len() as u64, ..self.tally.counters() }
+    }
+
+    /// What it has done, and will have.
+    pub fn tally(&self) -> SsdCacheTally {
+        self.tally.clone()
     }
 
     /// Whether entries of the map are written to flash.
@@ -281,7 +314,7 @@ impl SsdCache {
     /// Sends a command, or keeps it until the drive takes it.
     fn send(&mut self, drive: Drive, actor: Actor, command: Command, sent: Sent) {
         if let (FLASH, Command::Write { at, .. }) = (drive, &command) {
-            self.counters.flash_written_bytes += u64::from(at.bytes);
+            self.tally.add(|sum| sum.flash_written_bytes += u64::from(at.bytes));
         }
         let request = Request { tag: Tag(0), actor, drive, command };
         self.waiting[usize::from(drive.0)].push_back((request, sent));

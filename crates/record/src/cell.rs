@@ -199,6 +199,10 @@ pub struct Pass {
     /// What a managed flash volume below did meanwhile, for all streams of the cell together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_flash: Option<ManagedPass>,
+    /// What a cache on flash in front of modelled disks did meanwhile, for all streams of the cell
+    /// together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ssd_cache: Option<SsdCachePass>,
     /// What the page cache had to do with it, where the file was opened to go through it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_cache: Option<CachePass>,
@@ -237,6 +241,37 @@ impl ManagedPass {
             host_bytes: after.host_bytes - before.host_bytes,
             copied_bytes: after.copied_bytes - before.copied_bytes,
             metadata_bytes: metadata(after) - metadata(before),
+        }
+    }
+}
+
+/// What a cache on flash in front of disks did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SsdCachePass {
+    /// Bytes that were read of it.
+    pub read_bytes: u64,
+    /// Of them, what flash had.
+    pub read_hit_bytes: u64,
+    /// Bytes that were written to it.
+    pub written_bytes: u64,
+    /// Of them, to blocks of which flash had some.
+    pub write_hit_bytes: u64,
+    /// Bytes written to flash, fills and the map's among them.
+    pub flash_written_bytes: u64,
+    /// Bytes that were written back to the disks.
+    pub written_back_bytes: u64,
+}
+
+impl SsdCachePass {
+    /// What happened between two looks at the same cache.
+    pub fn between(before: &Self, after: &Self) -> Self {
+        Self {
+            read_bytes: after.read_bytes - before.read_bytes,
+            read_hit_bytes: after.read_hit_bytes - before.read_hit_bytes,
+            written_bytes: after.written_bytes - before.written_bytes,
+            write_hit_bytes: after.write_hit_bytes - before.write_hit_bytes,
+            flash_written_bytes: after.flash_written_bytes - before.flash_written_bytes,
+            written_back_bytes: after.written_back_bytes - before.written_back_bytes,
         }
     }
 }

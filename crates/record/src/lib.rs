@@ -41,7 +41,7 @@ pub use burst::{
 };
 pub use cell::{
     Bound, Cell, CpuCost, Latency, LatencySeries, ManagedPass, Operations, Pass, Percentile,
-    Series, Stall, Transition,
+    Series, SsdCachePass, Stall, Transition,
 };
 pub use condition::{Condition, DeviceState};
 pub use environment::{

@@ -9,8 +9,8 @@ mod iozone;
 pub(crate) mod knee;
 mod label;
 mod list;
-mod managed;
 mod meaning;
+mod meanwhile;
 mod notes;
 mod oltp;
 mod page;
@@ -136,7 +136,7 @@ fn results(page: &mut Page, record: &Record) {
             false => layout(page, &cells),
         }
         meaning::legend(page, &cells, shown(&record.method.layout));
-        managed::gauge(page, &cells);
+        meanwhile::gauge(page, &cells);
     }
     if let Some(rounds) = &record.rounds {
         page.gap();

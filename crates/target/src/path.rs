@@ -386,6 +386,7 @@ impl Target for PathTarget {
             drive_read_bytes: sample.traffic.map(|traffic| traffic.read_bytes),
             drive_written_bytes: sample.traffic.map(|traffic| traffic.written_bytes),
             beside_written_bytes: None,
+            ssd_cache: None,
             temperature_celsius: sample.temperature_celsius,
             resident_bytes: held.map(|pages| pages.resident_bytes),
             dirty_bytes: held.and_then(|pages| pages.dirty_bytes),

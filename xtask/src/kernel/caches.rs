@@ -3,6 +3,7 @@
 use super::{Options, Rates, Servers, modelled, rates, said_in_guest};
 use crate::guest::{self, Setup};
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 use std::{
     fmt::Write as _,
     time::{Duration, Instant},
@@ -34,8 +35,9 @@ pub(super) fn compare(options: &Options, setup: &Setup, name: &str) -> Result<()
     let cache = CACHES.iter().find(|cache| cache.name == name).context("no such cache")?;
     let said = in_guest(options, setup, cache).with_context(|| name.to_owned())?;
     let stack = format!("model:{DISK}/{name}:ssd={FLASH},size={}M", cache.mib);
-    let layer = modelled(setup, &stack, &cache.method(options.cold))?;
-    let table = table(name, &rates(&said), &layer, counted(&said))?;
+    let (layer, record) = modelled(setup, &stack, &cache.method(options.cold))?;
+    let counted = [counted(&said), hits(&record)];
+    let table = table(name, &rates(&said), &layer, counted)?;
     print!("{table}");
     // What else the guest has to say: promotions, what the disk got.
     said.lines().filter_map(|line| line.strip_prefix("also: ")).for_each(|line| println!("{line}"));
@@ -71,7 +73,27 @@ fn counted(said: &str) -> Option<(u64, u64)> {
     })
 }
 
-fn table(name: &str, kernel: &Rates, layer: &Rates, counted: Option<(u64, u64)>) -> Result<String> {
+/// Bytes that the layer found on flash, and that it did not, in a record.
+fn hits(record: &str) -> Option<(u64, u64)> {
+    let record: Value = serde_json::from_str(record).ok()?;
+    let cells = record["cells"].as_array()?.iter();
+    let passes = cells.flat_map(|cell| cell["passes"].as_array().into_iter().flatten());
+    let mut sum = [0; 2];
+    for cache in passes.map(|pass| &pass["ssd_cache"]).filter(|cache| cache.is_object()) {
+        let of = |one: &str, other: &str| Some(cache[one].as_u64()? + cache[other].as_u64()?);
+        let hits = of("read_hit_bytes", "write_hit_bytes")?;
+        sum = [sum[0] + hits, sum[1] + of("read_bytes", "written_bytes")? - hits];
+    }
+    Some((sum[0], sum[1])).filter(|(hits, misses)| hits + misses > 0)
+}
+
+/// `counted`: hits and misses, of the kernel and of the layer.
+fn table(
+    name: &str,
+    kernel: &Rates,
+    layer: &Rates,
+    counted: [Option<(u64, u64)>; 2],
+) -> Result<String> {
     ensure!(!kernel.is_empty(), "the guest measured nothing");
     let mut text = format!(
         "\n## {name}\n\n| cell | kernel | `{name}` | layer / kernel |\n|---|---|---|---|\n"
@@ -80,9 +102,15 @@ fn table(name: &str, kernel: &Rates, layer: &Rates, counted: Option<(u64, u64)>)
         let ours = layer.get(cell).with_context(|| format!("the layer has no cell {cell}"))?;
         writeln!(text, "| {cell} | {rate:.0} | {ours:.0} | {:.2} |", ours / rate)?;
     }
-    let (hits, misses) = counted.context("the kernel counted nothing")?;
-    let share = 100.0 * hits as f64 / (hits + misses).max(1) as f64;
-    writeln!(text, "\nThe kernel counts {hits} hits and {misses} misses: {share:.1} %.")?;
+    let [kernel, layer] = counted;
+    let (hits, misses) = kernel.context("the kernel counted nothing")?;
+    let share = |(hits, misses): (u64, u64)| 100.0 * hits as f64 / (hits + misses).max(1) as f64;
+    let ours = share(layer.context("the layer counted nothing")?);
+    writeln!(
+        text,
+        "\nThe kernel counts {hits} hits and {misses} misses: {:.1} %; the layer {ours:.1} %.",
+        share((hits, misses))
+    )?;
     Ok(text)
 }
 
@@ -101,10 +129,15 @@ mod tests {
     fn a_table_has_the_kernels_own_count() {
         let rates = Rates::from([("warm".to_owned(), 200.0)]);
         let said = "bcache: something\nhits 30 misses 10\n";
-        let text = table("bcache", &rates, &rates, counted(said)).expect("all is there");
+        let record = r#"{"cells": [{"passes": [{"ssd_cache": {"read_bytes": 8000,
+            "read_hit_bytes": 2000, "written_bytes": 2000, "write_hit_bytes": 1000}}]}]}"#;
+        let both = |said: &str, record: &str| [counted(said), hits(record)];
+        let text = table("bcache", &rates, &rates, both(said, record)).expect("all is there");
         assert!(text.contains("| warm | 200 | 200 | 1.00 |"), "{text}");
-        assert!(text.ends_with("counts 30 hits and 10 misses: 75.0 %.\n"), "{text}");
-        assert!(table("bcache", &rates, &rates, counted("hits many misses 1")).is_err());
-        assert!(table("bcache", &Rates::new(), &rates, counted(said)).is_err());
+        assert!(text.ends_with("30 hits and 10 misses: 75.0 %; the layer 30.0 %.\n"), "{text}");
+        for (said, record) in [("hits many misses 1", record), (said, r#"{"cells": []}"#)] {
+            assert!(table("bcache", &rates, &rates, both(said, record)).is_err());
+        }
+        assert!(table("bcache", &Rates::new(), &rates, both(said, record)).is_err());
     }
 }

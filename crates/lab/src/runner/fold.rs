@@ -13,7 +13,7 @@ use crate::{
 };
 use record::{
     Bound, CachePass, Cell, CpuCost, IoErrors, IoFailure, Latency, ManagedPass, Operations, Pass,
-    Percentile, Series, Transition, Warning,
+    Percentile, Series, SsdCachePass, Transition, Warning,
 };
 use stats::{Change, Histogram, Host, PassRate, TICK_NS, headline};
 use std::collections::BTreeMap;
@@ -33,6 +33,8 @@ pub(super) struct Place {
     pub host: Host,
     /// What a managed flash volume below did meanwhile.
     pub managed_flash: Option<ManagedPass>,
+    /// What a cache on flash did meanwhile.
+    pub ssd_cache: Option<SsdCachePass>,
 }
 
 /// Adds one pass to the cell of each stream, making it when it is the first.
@@ -238,6 +240,7 @@ fn one_pass(spec: &CellSpec, place: Place, pass: &StreamPass) -> Pass {
         stall: stall(pass),
         transitions: pass.changes.iter().map(transition).collect(),
         managed_flash: place.managed_flash,
+        ssd_cache: place.ssd_cache,
         page_cache: None,
         fast_caches: Vec::new(),
         burst: pass.burst,

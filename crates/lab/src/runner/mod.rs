@@ -413,11 +413,9 @@ impl<'a> Runner<'a> {
             order: order as u32,
             started_s,
             window: if plan.method.file.rounds.is_some() { STEADY_ROUNDS } else { usize::MAX },
-            host: match time {
-                Time::Wall => Host::Real,
-                Time::Virtual => Host::Virtual,
-            },
+            host: if time == Time::Wall { Host::Real } else { Host::Virtual },
             managed_flash,
+            ssd_cache: after.cached_since(&before),
         };
         fold::add_pass(&mut record.cells, spec, place, &done, found, &page_cache);
         let cells: Vec<&Cell> = record

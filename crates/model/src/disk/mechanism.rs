@@ -114,8 +114,8 @@ pub(super) struct Head<'m> {
 }
 
 impl Head<'_> {
-    /// No more than [`Mechanism::begin`] says of a sector at this turn: with an arm that is there at
-    /// once.
+    /// No more than [`Mechanism::begin`] says of a sector at this turn: with an arm that is there
+    /// at once.
     #[inline]
     pub fn begin_at_least(&self, turn: Turn) -> u64 {
         let ahead = u64::from(turn.ahead_at_least(self.turn));

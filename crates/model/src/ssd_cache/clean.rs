@@ -157,7 +157,7 @@ impl SsdCache {
         let to = if own.job == Job::Fill { FLASH } else { DISKS };
         for (at, payload) in std::mem::take(&mut own.carried) {
             if to == DISKS {
-                self.counters.cleaned_bytes += u64::from(at.bytes);
+                self.tally.add(|sum| sum.cleaned_bytes += u64::from(at.bytes));
             }
             self.transfer(piece, to, (at.offset, u64::from(at.bytes)), payload);
         }

@@ -154,8 +154,9 @@ impl SsdCache {
         let slot = self.place(piece);
         let Piece { first, offset, bytes, .. } = *self.pieces.get_mut(piece);
         self.pieces.get_mut(piece).slot = slot;
+        self.tally.add(|sum| sum.read_bytes += bytes);
         let Some(slot) = slot else {
-            self.counters.bypassed_bytes += bytes;
+            self.tally.add(|sum| sum.bypassed_bytes += bytes);
             return self.transfer(piece, DISKS, (offset, bytes), Payload::None);
         };
         let valid = self.slots[slot as usize].valid;
@@ -166,12 +167,10 @@ impl SsdCache {
             Takes::WritesAlone => 0,
         };
         for (is_there, from, to) in self.runs(first, offset, bytes, valid) {
-            let counter = if is_there {
-                &mut self.counters.hit_bytes
-            } else {
-                &mut self.counters.missed_bytes
-            };
-            *counter += to - from;
+            self.tally.add(|sum| match is_there {
+                true => sum.hit_bytes += to - from,
+                false => sum.missed_bytes += to - from,
+            });
             let drive = if is_there { FLASH } else { DISKS };
             self.transfer(piece, drive, (from, to - from), Payload::None);
         }

@@ -10,8 +10,9 @@ impl SsdCache {
         let Piece { first, offset, bytes, .. } = *self.pieces.get_mut(piece);
         self.pieces.get_mut(piece).slot = slot;
         let all = (offset, bytes);
+        self.tally.add(|sum| sum.written_bytes += bytes);
         let Some(slot) = slot else {
-            self.counters.bypassed_bytes += bytes;
+            self.tally.add(|sum| sum.bypassed_bytes += bytes);
             self.passing += 1;
             return self.transfer(piece, DISKS, all, Payload::None);
         };
@@ -19,6 +20,9 @@ impl SsdCache {
             *was_written = true;
         }
         let (valid, dirty) = (self.slots[slot as usize].valid, self.slots[slot as usize].dirty);
+        if valid != 0 {
+            self.tally.add(|sum| sum.write_hit_bytes += bytes);
+        }
         let touched = self.units_touched(first, offset, bytes);
         if self.params.mode == WriteMode::Around {
             // What flash has of it is old once this begins.

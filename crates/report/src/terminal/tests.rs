@@ -503,6 +503,31 @@ fn a_burst_and_what_came_after_it_are_told_apart() {
     );
 }
 
+#[test]
+fn what_a_cache_on_flash_had_is_told_over_all_passes() {
+    let pass = |read_hit_bytes, write_hit_bytes| Pass {
+        ssd_cache: Some(record::SsdCachePass {
+            read_bytes: 1000,
+            read_hit_bytes,
+            written_bytes: 4 * write_hit_bytes,
+            write_hit_bytes,
+            flash_written_bytes: 1 << 20,
+            written_back_bytes: 0,
+        }),
+        ..example().cells[1].passes[0].clone()
+    };
+    let of = |passes: Vec<Pass>| {
+        results_of("list", vec![Cell { passes, ..cell("read", "random", 4096, 1, 100.0) }])
+    };
+    let in_one_line = |page: String| page.split_whitespace().collect::<Vec<_>>().join(" ");
+    let read = in_one_line(of(vec![pass(300, 0), pass(500, 0)]));
+    let told = "40 % of the bytes read were on flash; flash was written 2 MiB";
+    assert!(read.contains(told), "{read}");
+    assert!(!read.contains("bytes written") && !read.contains("back"), "{read}");
+    let both = in_one_line(of(vec![pass(300, 100)]));
+    assert!(both.contains("25 % of the bytes written"), "{both}");
+}
+
 /// One bad sector ended a run, and the table said "No cell was measured".
 #[test]
 fn what_failed_stands_under_the_table_with_its_offset() {

@@ -4,6 +4,7 @@
 
 use super::{
     managed::{Found, ResolvedFlash, resolve_flash, with_flash_beside},
+    meter::Traffic,
     open::{LayerInfo, QUEUE_DEPTH},
     placed::{Range, TierSettings},
     resolve::{ResolvedDrive, find_drive},
@@ -298,6 +299,7 @@ impl ResolvedBeside<'_> {
         &self,
         mut engine: Box<dyn Engine>,
         (found, seed): (Found, u64),
+        traffic: &Traffic,
         layers: &mut Vec<LayerInfo>,
     ) -> Result<Box<dyn Engine>, BadStack> {
         let mut bytes_of = Drive(0);
@@ -315,6 +317,7 @@ impl ResolvedBeside<'_> {
                 self.check_smaller(params.size_bytes, capacity_bytes)?;
                 let io = |error| BadStack::Io { layer: self.text.clone(), error };
                 let machine = SsdCache::open(params, &mut engine).map_err(io)?;
+                traffic.set_cache(machine.tally());
                 ("ssd_cache", Box::new(Stack::new(machine, engine)))
             }
             Beside::Pin(range) => {

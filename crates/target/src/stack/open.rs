@@ -322,7 +322,7 @@ pub fn open_for(
     };
     let found = if was_there { Found::Volume } else { Found::Nothing };
     let engine = match &resolved.beside {
-        Some(layer) => layer.set_on(engine, (found, seed), &mut layers)?,
+        Some(layer) => layer.set_on(engine, (found, seed), &traffic, &mut layers)?,
         None => engine,
     };
     let engine = match &resolved.flash {

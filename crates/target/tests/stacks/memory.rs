@@ -194,6 +194,30 @@ fn a_write_cache_takes_no_reads_and_is_cleaned_from_one_watermark_to_the_other()
     assert!((2_200 - 1_827..2_200 - 1_827 + 64).contains(&cleaned), "{cleaned} blocks");
 }
 
+/// How often a cache had what was asked for was not to be learned of a run.
+#[test]
+fn a_cache_counts_what_it_had_of_what_was_read_and_written() {
+    let mut opened = build("hdd-7200-cmr/cache:ssd=nvme-tlc,size=64M,mode=writeback", 1);
+    assert!(build("hdd-7200-cmr", 1).traffic.ssd_cache().is_none());
+    let at = |number: u64| Extent { offset: number << 20, bytes: 4096 };
+    for number in [0, 1, 0, 0, 2] {
+        submit_and_wait(&mut opened, Command::Read { at: at(number), into: Payload::None });
+        // The block is filled behind the answer.
+        let later = opened.now().after(1_000_000_000);
+        opened.wait(later, &mut Vec::new());
+    }
+    for number in [0, 3, 3] {
+        let (at, from) = (at(number), Payload::None);
+        let write = Command::Write { at, from, durability: Durability::Cached };
+        submit_and_wait(&mut opened, write);
+    }
+    let seen = opened.traffic.ssd_cache().expect("it is a cache");
+    assert_eq!([seen.read_bytes, seen.hit_bytes], [5 * 4096, 2 * 4096], "{seen:?}");
+    assert_eq!([seen.written_bytes, seen.write_hit_bytes], [3 * 4096, 2 * 4096], "{seen:?}");
+    let to_flash = opened.traffic.beside_written_bytes().expect("flash");
+    assert_eq!(seen.flash_written_bytes, to_flash, "{seen:?}");
+}
+
 /// dm-writecache holds nothing that is on the disks, and lets the disks be for three seconds after
 /// a write that found it full. The preset held what it had written back, so that writes of it again
 /// were hits, and wrote back beside the writes that went by: 64 % too fast once it was full.

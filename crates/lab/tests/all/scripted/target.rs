@@ -135,6 +135,7 @@ pub fn honest(life: &Life) -> Observation {
         drive_read_bytes: Some(life.read_bytes),
         drive_written_bytes: Some(life.written_bytes),
         beside_written_bytes: None,
+        ssd_cache: None,
         temperature_celsius: Some(38.0),
         resident_bytes: Some(0),
         dirty_bytes: Some(0),
