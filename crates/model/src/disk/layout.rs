@@ -292,7 +292,7 @@ mod tests {
             let (from, distance) = (rng.below(REVOLUTION), rng.below(near));
             let turn = Turn::of((from + distance) % REVOLUTION);
             let ahead = turn.ahead_at_least(Turn::of(from));
-            let phases = (u128::from(ahead) * u128::from(REVOLUTION) >> 32) as u64;
+            let phases = ((u128::from(ahead) * u128::from(REVOLUTION)) >> 32) as u64;
             assert!(phases <= distance, "{from} {distance}: {phases}");
             assert!(distance - phases < 1000, "2^-27 revolutions are 447 phases: {distance}");
         }

@@ -119,7 +119,7 @@ impl Head<'_> {
     #[inline]
     pub fn begin_at_least(&self, turn: Turn) -> u64 {
         let ahead = u64::from(turn.ahead_at_least(self.turn));
-        self.since + (ahead * self.revolution_ns >> u32::BITS)
+        self.since + ((ahead * self.revolution_ns) >> u32::BITS)
     }
 
     /// What [`Mechanism::begin`] says of the sector whose start is remembered, unless that is after
