@@ -70,7 +70,7 @@ fn question(answer: &Answer) -> String {
     let reads = seen.like.of(trace::Op::Read).operations as f64 / seen.requests();
     format!(
         "{} requests, {} reads, {} touched; {}, {} in flight",
-        number::iops(seen.requests()),
+        number::count(seen.like.transfers()),
         number::percent(reads),
         number::size(seen.footprint_bytes()),
         answer.question.disks,

@@ -46,6 +46,11 @@ fn round_to_three(value: f64) -> f64 {
     (value / step).round() * step
 }
 
+/// How many: `5`, `812`, `52.1k`; two requests were `2.00` where a count was shown as a rate.
+pub fn count(count: u64) -> String {
+    if count < 100 { count.to_string() } else { iops(count as f64) }
+}
+
 /// Operations per second: `812`, `52.1k`, `1.21M`.
 pub fn iops(value: f64) -> String {
     let size = value.abs();
@@ -181,6 +186,13 @@ mod tests {
             (f64::NAN, "-"),
         ] {
             assert_eq!(significant(value), text, "{value}");
+        }
+    }
+
+    #[test]
+    fn what_is_counted_is_whole() {
+        for (number, text) in [(0, "0"), (5, "5"), (99, "99"), (100, "100"), (52_100, "52.1k")] {
+            assert_eq!(count(number), text);
         }
     }
 

@@ -23,7 +23,7 @@ pub(super) fn render(page: &mut Page, cells: &[&Cell]) {
     for cell in cells {
         let Some(replay) = &cell.replay else { continue };
         let marks = page.marks(&cell.flags);
-        let done = number::iops(cell.total.operations as f64);
+        let done = number::count(cell.total.operations);
         let name =
             if marks.is_empty() { cell.op.clone() } else { format!("{} ({marks})", cell.op) };
         let mut row = vec![name, done];
@@ -33,7 +33,7 @@ pub(super) fn render(page: &mut Page, cells: &[&Cell]) {
         row.extend([at(late, 50.0), at(late, 99.0), max(late)]);
         table.row(row);
         if let Some(flushes) = &cell.flush_latency {
-            let mut row = vec!["flush".to_owned(), number::iops(flushes.n as f64)];
+            let mut row = vec!["flush".to_owned(), number::count(flushes.n)];
             row.extend(latencies(Some(flushes)));
             row.extend([(); 4].map(|()| String::new()));
             table.row(row);

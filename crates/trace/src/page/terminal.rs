@@ -23,11 +23,6 @@ fn percent(share: f64) -> String {
     Unit::Percent.text(share * 100.0)
 }
 
-/// A count in three digits: `812`, `52.1k`, `1.21M`.
-pub(super) fn count(value: u64) -> String {
-    number::iops(value as f64)
-}
-
 /// All of it.
 pub fn terminal(seen: &Characterisation, subject: &Subject, style: &Style) -> String {
     let mut page = Page::new(style);
@@ -59,7 +54,7 @@ pub fn terminal(seen: &Characterisation, subject: &Subject, style: &Style) -> St
 
 /// How many in what time.
 pub fn sentence(seen: &Characterisation) -> String {
-    let mut text = format!("{} accesses", count(seen.operations()));
+    let mut text = format!("{} accesses", number::count(seen.operations()));
     if seen.duration_ns > 0 {
         text += &format!(" in {}", long(seen.duration_ns));
     }
@@ -102,7 +97,7 @@ fn operations(seen: &Characterisation) -> Table {
         }
         let mut row = vec![
             op.name().to_owned(),
-            count(of.operations),
+            number::count(of.operations),
             percent(of.operations as f64 / seen.operations() as f64),
         ];
         row.push(if op == Op::Flush { String::new() } else { size(of.bytes) });
@@ -227,7 +222,7 @@ pub fn volumes(volumes: &Volumes) -> String {
     let all = volumes.by_count();
     let named = all.iter().take(VOLUMES_SHOWN);
     let named: Vec<String> =
-        named.map(|(name, accesses)| format!("{name} ({})", count(*accesses))).collect();
+        named.map(|(name, accesses)| format!("{name} ({})", number::count(*accesses))).collect();
     let more = match all.len() {
         many if many > VOLUMES_SHOWN => format!(" and {} more", many - VOLUMES_SHOWN),
         _ => String::new(),
