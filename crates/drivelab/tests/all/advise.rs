@@ -291,7 +291,7 @@ fn a_trace_that_is_no_workload_is_refused_with_the_cure() {
         (&["--trace", "empty.iolog"], &["no access to a drive", "name another trace"]),
         (&["--trace", "flush.iolog"], &["no reads and no writes", "name a trace that has"]),
         (&["--trace", "two.csv"], &["2 volumes", "choose one with --volume NAME"]),
-        (&["--trace", "two.csv", "--volume", "hm.7"], &["--volume hm.7", "hm.0 (1.00)"]),
+        (&["--trace", "two.csv", "--volume", "hm.7"], &["--volume hm.7", "hm.0 (1)"]),
         (&["--trace", "a.iolog", "--read", "70"], &["--trace", "--read"]),
         (&["--volume", "hm.0"], &["--trace"]),
     ] {

@@ -49,11 +49,11 @@ fn one_of_several_volumes_is_chosen_by_its_name() {
     assert_eq!(outcome.code, Some(2));
     assert_one_sentence(
         &outcome.stderr,
-        &["2 volumes, by accesses: 419 (2.00), 725 (1.00)", "--volume NAME"],
+        &["2 volumes, by accesses: 419 (2), 725 (1)", "--volume NAME"],
     );
     let words = ["trace", &trace, "--volume", "420"];
     let outcome = bench.drivelab_without_store(words).done();
-    assert_one_sentence(&outcome.stderr, &["--volume 420", "419 (2.00)"]);
+    assert_one_sentence(&outcome.stderr, &["--volume 420", "419 (2)"]);
     for (volume, accesses) in [("419", 2), ("all", 3)] {
         let words = ["trace", &trace, "--volume", volume, "--json", "-"];
         let json = bench.drivelab_without_store(words).done().succeeded().stdout;
