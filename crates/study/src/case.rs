@@ -181,6 +181,8 @@ pub enum Trial {
     SyncBandwidth,
     /// A phase of Bonnie++'s.
     Bonnie(BonniePhase),
+    /// Messages delivered durably to a mail server's file system.
+    Deliveries,
     /// One test of IOzone's on a file of its own.
     Surface {
         /// Which.
@@ -217,12 +219,13 @@ impl Trial {
             | Self::File { op, .. }
             | Self::FilePercent { op, .. } => op,
             Self::Surface { test, .. } => test.op(),
-            Self::Bonnie(_) => Op::Read,
-            Self::Streams(_) => Op::Read,
+            Self::Bonnie(_) | Self::Streams(_) => Op::Read,
             Self::Load(load) => load.op,
-            Self::SyncWrites | Self::SyncBandwidth | Self::Deleted { .. } | Self::Fill { .. } => {
-                Op::Write
-            }
+            Self::SyncWrites
+            | Self::SyncBandwidth
+            | Self::Deleted { .. }
+            | Self::Deliveries
+            | Self::Fill { .. } => Op::Write,
         }
     }
 }
@@ -330,8 +333,10 @@ fn added(figure: &Figure, stack: &str) -> Option<Trial> {
         };
         return Some(Trial::Deleted { is_told: told == "yes", then });
     }
-    if let Some(phase) = BonniePhase::named(&figure.op) {
-        return Some(Trial::Bonnie(phase));
+    match BonniePhase::named(&figure.op) {
+        Some(phase) => return Some(Trial::Bonnie(phase)),
+        None if figure.op == "deliver" => return Some(Trial::Deliveries),
+        None => {}
     }
     if let Some(test) = SurfaceTest::named(&figure.op) {
         let file_bytes = figure.setting("file")?.parse().ok()?;

@@ -28,6 +28,7 @@ mod fill;
 mod line;
 mod list;
 mod load;
+mod mail;
 mod managed;
 pub mod matrix;
 mod models;

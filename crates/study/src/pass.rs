@@ -20,6 +20,9 @@ pub enum TrialError {
     /// An operation failed.
     #[error("an operation failed: {0:?}")]
     Failed(IoError),
+    /// A method could not be run.
+    #[error("{0}")]
+    Run(String),
     /// The figure is in a unit that the trial does not give.
     #[error("`{0}` is no unit of this trial")]
     Unit(String),

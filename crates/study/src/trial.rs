@@ -3,6 +3,7 @@
 use crate::{
     Before, Case, Figure, Flush, Op, Order, Setup, Streams, Study, Then, Trial, bonnie,
     fill::fill,
+    mail,
     managed::{overwrite, overwrite_from, random_writers},
     pass::{SEED, TrialError, cell_of, pass},
     run_loads, surface,
@@ -100,6 +101,7 @@ pub(crate) fn measure(
         Trial::SyncWrites => bench.sync_writes(stack)?,
         Trial::SyncBandwidth => bench.sync_bandwidth(stack)?,
         Trial::Bonnie(phase) => bonnie::run(&mut bench.open(stack)?, phase)?,
+        Trial::Deliveries => mail::deliveries(stack.parse()?)?,
         Trial::Surface { test, record_bytes, file_bytes } => {
             let mut opened = bench.open(stack)?;
             let rate = surface::run(&mut opened, test, record_bytes, file_bytes)?;
@@ -187,7 +189,7 @@ fn unit(figure: &Figure, trial: Trial) -> Result<f64, TrialError> {
         ("mb_per_s", Trial::Linear { .. } | Trial::Surface { .. }) => Ok(1048576.0),
         ("mb_per_s", Trial::File { .. } | Trial::SyncBandwidth | Trial::Streams(_)) => Ok(1e6),
         ("ms", Trial::SyncWrites | Trial::Deleted { then: Then::SyncWrites, .. }) => Ok(1e-3),
-        ("iops", Trial::Deleted { then: Then::Overwrites, .. })
+        ("iops", Trial::Deliveries | Trial::Deleted { then: Then::Overwrites, .. })
         | (_, Trial::Load(_) | Trial::Fill { .. }) => Ok(1.0),
         _ => Err(TrialError::Unit(metric.to_owned())),
     }
