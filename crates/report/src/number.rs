@@ -46,7 +46,7 @@ fn round_to_three(value: f64) -> f64 {
     (value / step).round() * step
 }
 
-/// How many: `5`, `812`, `52.1k`; two requests were `2.00` where a count was shown as a rate.
+/// How many: `5`, `812`, `52.1k`.
 pub fn count(count: u64) -> String {
     if count < 100 { count.to_string() } else { iops(count as f64) }
 }
@@ -189,6 +189,7 @@ mod tests {
         }
     }
 
+    /// Two requests were `2.00`, for counts were shown as rates.
     #[test]
     fn what_is_counted_is_whole() {
         for (number, text) in [(0, "0"), (5, "5"), (99, "99"), (100, "100"), (52_100, "52.1k")] {

@@ -3,12 +3,8 @@
 //! which drive they are on.
 
 use crate::pass::{SEED, TrialError};
-use lab::{
-    order::Order,
-    plan::Options,
-    runner::{Event, Observer},
-};
-use record::{Calibration, Record, Tool};
+use lab::{order::Order, plan::Options};
+use record::{Calibration, Tool};
 use run::{MeasuredBy, Prepared, Purge, RunOrder, Wear};
 use std::{collections::BTreeMap, ffi::OsStr};
 use target::{TargetText, stack::Stack};
@@ -35,31 +31,11 @@ pub(crate) fn deliveries(stack: Stack) -> Result<(f64, u64), TrialError> {
     let mut prepared = Prepared::new(order).map_err(|error| failed(&error))?;
     let tool = Tool { name: "drivelab".to_owned(), version: String::new() };
     let by = MeasuredBy { tool, command_line: Vec::new() };
-    // What this machine costs has no part in virtual time.
-    let calibration = Calibration {
-        engine: "null".to_owned(),
-        ns_per_operation: 0.0,
-        clock: "virtual".to_owned(),
-        clock_read_ns: 0.0,
-        features: Vec::new(),
-    };
+    let calibration = Calibration::of_virtual_time();
     let mut record = prepared.record_as("trial".to_owned(), &by, calibration);
-    prepared.carry_out(&mut record, &mut Unwatched).map_err(|error| failed(&error))?;
+    prepared.carry_out(&mut record, &mut ()).map_err(|error| failed(&error))?;
     let cell = record.cells.first().ok_or_else(|| failed(&"nothing was delivered"))?;
     let completions = record.targets[0].completions.as_ref();
     let hash = completions.and_then(|seen| u64::from_str_radix(&seen.hash, 16).ok());
     Ok((cell.iops, hash.ok_or_else(|| failed(&"a model has a hash of what completed"))?))
-}
-
-/// Nobody watches, and nothing is kept.
-struct Unwatched;
-
-impl Observer for Unwatched {
-    fn event(&mut self, _: Event<'_>) {}
-
-    fn interrupted(&self) -> bool {
-        false
-    }
-
-    fn save(&mut self, _: &Record) {}
 }

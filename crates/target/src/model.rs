@@ -261,13 +261,16 @@ impl Target for ModelTarget {
             drive_read_bytes: Some(traffic.read_bytes()),
             drive_written_bytes: Some(traffic.written_bytes()),
             beside_written_bytes: traffic.beside_written_bytes(),
-            ssd_cache: traffic.ssd_cache().map(|seen| SsdCachePass {
-                read_bytes: seen.read_bytes,
-                read_hit_bytes: seen.hit_bytes,
-                written_bytes: seen.written_bytes,
-                write_hit_bytes: seen.write_hit_bytes,
-                flash_written_bytes: seen.flash_written_bytes,
-                written_back_bytes: seen.cleaned_bytes,
+            ssd_cache: opened.engine.ssd_cache.as_ref().map(|tally| {
+                let seen = tally.counters();
+                SsdCachePass {
+                    read_bytes: seen.read_bytes,
+                    read_hit_bytes: seen.hit_bytes,
+                    written_bytes: seen.written_bytes,
+                    write_hit_bytes: seen.write_hit_bytes,
+                    flash_written_bytes: seen.flash_written_bytes,
+                    written_back_bytes: seen.cleaned_bytes,
+                }
             }),
             resident_bytes: cached.map(|(resident, _)| resident),
             dirty_bytes: cached.map(|(_, dirty)| dirty),

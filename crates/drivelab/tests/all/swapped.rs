@@ -23,7 +23,7 @@ use engine::Clock;
 use lab::{
     method::Method,
     plan::{Options, Plan},
-    runner::{Event, Observer, run},
+    runner::run,
     target::Target,
 };
 use other::Other;
@@ -119,16 +119,6 @@ fn rounds(usual: u64, share: u64) -> u64 {
     asked.map_or(usual, |asked| (asked / share).max(1))
 }
 
-struct Silent;
-
-impl Observer for Silent {
-    fn event(&mut self, _: Event<'_>) {}
-    fn interrupted(&self) -> bool {
-        false
-    }
-    fn save(&mut self, _: &Record) {}
-}
-
 /// One life of a target in this process: looked at, planned, measured, dropped. Whether it was
 /// measured to the end.
 fn live(path: &Path, steps: &Steps, seed: u64) -> Result<(), String> {
@@ -149,7 +139,7 @@ fn live(path: &Path, steps: &Steps, seed: u64) -> Result<(), String> {
     let mut record = Record::from_json(example, "example.json").expect("a record");
     record.targets = vec![target.info().clone()];
     (record.cells, record.paired, record.rounds) = (Vec::new(), Vec::new(), None);
-    let done = run(&plan, std::slice::from_mut(&mut target), &mut record, &mut Silent);
+    let done = run(&plan, std::slice::from_mut(&mut target), &mut record, &mut ());
     steps.pass();
     drop(target);
     done.map_err(|error| error.to_string())

@@ -18,6 +18,17 @@ pub trait Observer {
     fn save(&mut self, record: &Record);
 }
 
+/// Nobody watches, and nothing is kept.
+impl Observer for () {
+    fn event(&mut self, _: Event<'_>) {}
+
+    fn interrupted(&self) -> bool {
+        false
+    }
+
+    fn save(&mut self, _: &Record) {}
+}
+
 /// What happens in a run.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {

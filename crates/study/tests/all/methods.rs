@@ -5,11 +5,11 @@ use lab::{
     method::{CellSpec, FileState, Method},
     order::{Opening, Order},
     plan::{Options, Plan},
-    runner::{Event, Observer, run},
+    runner::run,
     target::{Target, Time},
     workload::{Op, Pattern},
 };
-use record::{Calibration, Environment, Record, State, Tool};
+use record::{Calibration, Environment, State, Tool};
 use std::collections::BTreeMap;
 use study::{Effort, Group, SEED, Trial, cases};
 use target::{
@@ -17,19 +17,6 @@ use target::{
     catalog::{Catalog, DriveKind},
     stack::Stack,
 };
-
-/// Watches nothing.
-struct Unwatched;
-
-impl Observer for Unwatched {
-    fn event(&mut self, _: Event<'_>) {}
-
-    fn interrupted(&self) -> bool {
-        false
-    }
-
-    fn save(&mut self, _: &Record) {}
-}
 
 /// Operations a second of one pass over the first cell of `method` that fits.
 fn by_method(
@@ -56,19 +43,13 @@ fn by_method(
         time: Time::Virtual,
         targets: vec![model.info().clone()],
         environment: Environment::default(),
-        calibration: Calibration {
-            engine: "null".to_owned(),
-            ns_per_operation: 0.0,
-            clock: "virtual".to_owned(),
-            clock_read_ns: 0.0,
-            features: Vec::new(),
-        },
+        calibration: Calibration::of_virtual_time(),
         command_line: Vec::new(),
         tool: Tool { name: "drivelab".to_owned(), version: "0".to_owned() },
     };
     let mut record = order.record(&plan, opening);
     let mut targets: Vec<Box<dyn Target>> = vec![Box::new(model)];
-    run(&plan, &mut targets, &mut record, &mut Unwatched).expect("a run");
+    run(&plan, &mut targets, &mut record, &mut ()).expect("a run");
     assert_eq!(record.state, State::Complete);
     record.cells[0].passes[0].iops
 }

@@ -4,7 +4,6 @@
 
 use super::{
     managed::{Found, ResolvedFlash, resolve_flash, with_flash_beside},
-    meter::Traffic,
     open::{LayerInfo, QUEUE_DEPTH},
     placed::{Range, TierSettings},
     resolve::{ResolvedDrive, find_drive},
@@ -15,7 +14,7 @@ use crate::catalog::{Catalog, DriveKind, DriveSettings, HostEntry};
 use block::{Data, Drive, Engine, Geometry, Rng, Stack, display_bytes, names::did_you_mean};
 use model::{
     Attached, BLOCKS_MAX, BLOCKS_MIN, Cached, MapPlace, Own, Policy, Port, SsdCache,
-    SsdCacheParams, Takes, WriteCaching, WriteMode, fs::Placement,
+    SsdCacheParams, SsdCacheTally, Takes, WriteCaching, WriteMode, fs::Placement,
 };
 
 /// Names of the layer; what they are set to unless something else is written.
@@ -299,8 +298,8 @@ impl ResolvedBeside<'_> {
         &self,
         mut engine: Box<dyn Engine>,
         (found, seed): (Found, u64),
-        traffic: &Traffic,
         layers: &mut Vec<LayerInfo>,
+        ssd_cache: &mut Option<SsdCacheTally>,
     ) -> Result<Box<dyn Engine>, BadStack> {
         let mut bytes_of = Drive(0);
         let (kind, engine): (_, Box<dyn Engine>) = match &self.layer {
@@ -317,7 +316,7 @@ impl ResolvedBeside<'_> {
                 self.check_smaller(params.size_bytes, capacity_bytes)?;
                 let io = |error| BadStack::Io { layer: self.text.clone(), error };
                 let machine = SsdCache::open(params, &mut engine).map_err(io)?;
-                traffic.set_cache(machine.tally());
+                *ssd_cache = Some(machine.tally());
                 ("ssd_cache", Box::new(Stack::new(machine, engine)))
             }
             Beside::Pin(range) => {

@@ -1,11 +1,7 @@
 //! Counts what the drives are asked for, as a kernel's `/proc/diskstats` does.
 
 use block::{Command, Completion, Drive, Effects, Geometry, Instant, Machine, Request};
-use model::{SsdCacheCounters, SsdCacheTally};
-use std::{
-    cell::{Cell, RefCell},
-    rc::Rc,
-};
+use std::{cell::Cell, rc::Rc};
 
 /// Bytes that all drives together were asked for.
 #[derive(Clone, Debug, Default)]
@@ -14,7 +10,6 @@ pub struct Traffic {
     written_bytes: Rc<Cell<u64>>,
     /// Which drive is flash beside the others, if one is; and what it was written.
     beside: Rc<Cell<Option<(Drive, u64)>>>,
-    cache: Rc<RefCell<Option<SsdCacheTally>>>,
 }
 
 impl Traffic {
@@ -31,16 +26,6 @@ impl Traffic {
     /// Of them, those to the flash drive beside disks; `None` where there is none.
     pub fn beside_written_bytes(&self) -> Option<u64> {
         self.beside.get().map(|(_, bytes)| bytes)
-    }
-
-    /// What the cache that flash is has done; `None` where there is none.
-    pub fn ssd_cache(&self) -> Option<SsdCacheCounters> {
-        self.cache.borrow().as_ref().map(SsdCacheTally::counters)
-    }
-
-    /// Flash is this cache.
-    pub(super) fn set_cache(&self, tally: SsdCacheTally) {
-        self.cache.replace(Some(tally));
     }
 
     /// This drive is flash beside the others.

@@ -23,7 +23,7 @@ use crate::{
 use block::{Data, Drive, Engine, Geometry, Instant, Machine, Stack, Wrapper};
 use model::{
     Array, Bank, BatteryMemory, Beside, Cached, Elevator, FastCache, Loss, Paced, Port, Sim,
-    Witness,
+    SsdCacheTally, Witness,
     fs::{FileSystem, Placement},
 };
 
@@ -79,6 +79,8 @@ pub struct Opened {
     pub ram_bytes: Option<u64>,
     /// What the drives were asked for so far.
     pub traffic: Traffic,
+    /// What the cache on flash has done so far; `None` without one.
+    pub ssd_cache: Option<SsdCacheTally>,
     /// What the user should know, a sentence each.
     pub notes: Vec<String>,
     /// Whether a completed write lies in no cache that a flush would empty.
@@ -321,8 +323,9 @@ pub fn open_for(
         None => engine,
     };
     let found = if was_there { Found::Volume } else { Found::Nothing };
+    let mut ssd_cache = None;
     let engine = match &resolved.beside {
-        Some(layer) => layer.set_on(engine, (found, seed), &traffic, &mut layers)?,
+        Some(layer) => layer.set_on(engine, (found, seed), &mut layers, &mut ssd_cache)?,
         None => engine,
     };
     let engine = match &resolved.flash {
@@ -343,7 +346,17 @@ pub fn open_for(
         resolved.flash.is_none() && is_write_through(&resolved.drives, resolved.beside.as_ref());
     let engine = Witness::new(top);
     let notes = resolved.notes;
-    Ok(Opened { engine, layers, ram_bytes, traffic, notes, writes_through, reach, controller })
+    Ok(Opened {
+        engine,
+        layers,
+        ram_bytes,
+        traffic,
+        ssd_cache,
+        notes,
+        writes_through,
+        reach,
+        controller,
+    })
 }
 
 fn drive_layers(stack: &StackText, resolved: &Resolved<'_>) -> Vec<LayerInfo> {

@@ -198,7 +198,7 @@ fn a_write_cache_takes_no_reads_and_is_cleaned_from_one_watermark_to_the_other()
 #[test]
 fn a_cache_counts_what_it_had_of_what_was_read_and_written() {
     let mut opened = build("hdd-7200-cmr/cache:ssd=nvme-tlc,size=64M,mode=writeback", 1);
-    assert!(build("hdd-7200-cmr", 1).traffic.ssd_cache().is_none());
+    assert!(build("hdd-7200-cmr", 1).ssd_cache.is_none());
     let at = |number: u64| Extent { offset: number << 20, bytes: 4096 };
     for number in [0, 1, 0, 0, 2] {
         submit_and_wait(&mut opened, Command::Read { at: at(number), into: Payload::None });
@@ -211,7 +211,7 @@ fn a_cache_counts_what_it_had_of_what_was_read_and_written() {
         let write = Command::Write { at, from, durability: Durability::Cached };
         submit_and_wait(&mut opened, write);
     }
-    let seen = opened.traffic.ssd_cache().expect("it is a cache");
+    let seen = opened.ssd_cache.as_ref().expect("it is a cache").counters();
     assert_eq!([seen.read_bytes, seen.hit_bytes], [5 * 4096, 2 * 4096], "{seen:?}");
     assert_eq!([seen.written_bytes, seen.write_hit_bytes], [3 * 4096, 2 * 4096], "{seen:?}");
     let to_flash = opened.traffic.beside_written_bytes().expect("flash");
