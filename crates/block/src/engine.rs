@@ -1,6 +1,6 @@
 //! The one trait that waits.
 
-use crate::{Actor, Buf, Command, Completion, Drive, Instant, IoError, Request, Tag};
+use crate::{Actor, Buf, Command, Completion, Drive, Instant, IoError, Pages, Request, Tag};
 use std::os::fd::BorrowedFd;
 
 /// What a caller must know to submit correctly.
@@ -117,8 +117,8 @@ pub trait Engine {
 
     /// `count` zeroed buffers of at least `bytes` each, all that the caller will ever need. An
     /// engine that can register memory with the kernel does it here. Call once, before submitting.
-    fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {
-        Buf::pool(count, bytes).1
+    fn pool(&mut self, count: usize, bytes: usize, pages: Pages) -> Vec<Buf> {
+        Buf::pool(count, bytes, pages).1
     }
 }
 

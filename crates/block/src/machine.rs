@@ -1,6 +1,8 @@
 //! Block logic that never waits, and the glue that sets it on something that does.
 
-use crate::{Allocation, Buf, Completion, Drive, Engine, Geometry, Instant, IoError, Request};
+use crate::{
+    Allocation, Buf, Completion, Drive, Engine, Geometry, Instant, IoError, Pages, Request,
+};
 use std::os::fd::BorrowedFd;
 
 /// Block logic with neither I/O nor a clock. Requests arrive from above, completions from below; it
@@ -185,7 +187,7 @@ impl<M: Machine, E: Engine> Engine for Stack<M, E> {
         Some(Box::new(copy))
     }
 
-    fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {
-        self.engine.pool(count, bytes)
+    fn pool(&mut self, count: usize, bytes: usize, pages: Pages) -> Vec<Buf> {
+        self.engine.pool(count, bytes, pages)
     }
 }

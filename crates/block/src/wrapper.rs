@@ -1,6 +1,8 @@
 //! Engines around other engines.
 
-use crate::{Allocation, Buf, Completion, Drive, Engine, Geometry, Instant, IoError, Request};
+use crate::{
+    Allocation, Buf, Completion, Drive, Engine, Geometry, Instant, IoError, Pages, Request,
+};
 use std::os::fd::BorrowedFd;
 
 /// What is an [`Engine`] because it holds one. Everything that an engine can do is asked of the one
@@ -44,8 +46,8 @@ pub trait Wrapper {
 
     /// Buffers for requests, as [`Engine::pool`]: those of the engine inside, unless they never
     /// reach it.
-    fn memory(&mut self, count: usize, bytes: usize) -> Vec<Buf> {
-        self.inner_mut().pool(count, bytes)
+    fn memory(&mut self, count: usize, bytes: usize, pages: Pages) -> Vec<Buf> {
+        self.inner_mut().pool(count, bytes, pages)
     }
 }
 
@@ -105,8 +107,8 @@ impl<W: Wrapper> Engine for W {
         self.copied()
     }
 
-    fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {
-        self.memory(count, bytes)
+    fn pool(&mut self, count: usize, bytes: usize, pages: Pages) -> Vec<Buf> {
+        self.memory(count, bytes, pages)
     }
 }
 
@@ -210,9 +212,9 @@ mod tests {
             None
         }
 
-        fn pool(&mut self, count: usize, _: usize) -> Vec<Buf> {
+        fn pool(&mut self, count: usize, _: usize, pages: Pages) -> Vec<Buf> {
             self.note("pool");
-            Buf::pool(count + 1, 1).1
+            Buf::pool(count + 1, 1, pages).1
         }
     }
 
@@ -265,7 +267,7 @@ mod tests {
         assert_eq!(engine.allocation(Drive(0), 0, 4096), HOLE);
         assert_eq!(engine.hand_over(), Err(IoError::Offline));
         assert!(engine.copy().is_none());
-        assert_eq!(engine.pool(2, 4096).len(), 3);
+        assert_eq!(engine.pool(2, 4096, Pages::Huge).len(), 3);
         assert_eq!(engine.0.asked.take(), methods());
     }
 }

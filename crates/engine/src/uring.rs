@@ -20,7 +20,7 @@ use crate::{
     raw,
 };
 use block::{
-    Allocation, Buf, Command, Completion, Drive, Engine, Geometry, Instant, IoError, Region,
+    Allocation, Buf, Command, Completion, Drive, Engine, Geometry, Instant, IoError, Pages, Region,
     Request,
 };
 use entry::{Discards, EntryWriter};
@@ -440,8 +440,8 @@ impl Engine for Uring {
         raw::allocation(&self.file, offset, len)
     }
 
-    fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {
-        let (region, buffers) = Buf::pool(count, bytes);
+    fn pool(&mut self, count: usize, bytes: usize, pages: Pages) -> Vec<Buf> {
+        let (region, buffers) = Buf::pool(count, bytes, pages);
         if self.region.is_some() {
             return buffers; // One region is registered already; these travel as plain memory.
         }

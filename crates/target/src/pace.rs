@@ -166,13 +166,13 @@ impl<E: Engine> Wrapper for Divided<E> {
 mod tests {
     use super::*;
     use crate::serve::floor::{BLOCK_BYTES, always_after};
-    use block::{Actor, Buf, Command, Drive, Extent, Payload, Request, Tag};
+    use block::{Actor, Buf, Command, Drive, Extent, Pages, Payload, Request, Tag};
 
     const ANSWER_NS: u64 = 1_000_000;
 
     fn read() -> Request {
         let at = Extent { offset: 0, bytes: BLOCK_BYTES };
-        let (_, mut buffers) = Buf::pool(1, BLOCK_BYTES as usize);
+        let (_, mut buffers) = Buf::pool(1, BLOCK_BYTES as usize, Pages::Usual);
         let into = Payload::Bytes(buffers.remove(0));
         let command = Command::Read { at, into };
         Request { tag: Tag(1), actor: Actor(0), drive: Drive(0), command }

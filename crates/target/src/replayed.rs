@@ -22,7 +22,7 @@ use crate::{
 };
 use block::{
     Actor, Buf, Command, Completion, Drive, Durability, Engine, Extent, Geometry, Instant, IoError,
-    Payload, Request, Tag, submit_and_wait,
+    Pages, Payload, Request, Tag, submit_and_wait,
 };
 use lab::target::TargetError;
 use std::rc::Rc;
@@ -77,7 +77,7 @@ impl Replayed {
         let mut opened = open_for(purpose, stack, &catalog, 0)?;
         let mut geometry = opened.contract();
         geometry.transfer_bytes_max = geometry.transfer_bytes_max.min(TRANSFER_BYTES_MAX);
-        let buffer = opened.pool(1, geometry.transfer_bytes_max as usize).pop();
+        let buffer = opened.pool(1, geometry.transfer_bytes_max as usize, Pages::Usual).pop();
         Ok(Self {
             opened,
             stack: stack.clone(),
@@ -181,7 +181,7 @@ impl Replayed {
         }
         let purpose = Purpose::Replayed(Power::Back((*remains.0).clone()));
         let mut opened = Box::new(open_for(purpose, &self.back, &self.catalog, 0)?);
-        let buffer = opened.pool(1, self.geometry.transfer_bytes_max as usize).pop();
+        let buffer = opened.pool(1, self.geometry.transfer_bytes_max as usize, Pages::Usual).pop();
         Ok(Left { engine: Contents::Opened(opened), buffer })
     }
 

@@ -16,7 +16,7 @@ use crate::{
     release::{Use, WritingOut},
     service::Service,
 };
-use block::{Completion, Engine, Instant, Pause};
+use block::{Completion, Engine, Instant, Pages, Pause};
 use engine::ublk::{Asked, Control, Order, Queue};
 use nbd::{Traffic, protocol::Export};
 use rustix::{
@@ -69,7 +69,7 @@ impl<E: Engine> Server<E> {
         let _ = configure_io_flusher_behavior(true);
         let (shape, id) = (attached.shape, attached.device.id);
         let count = usize::from(shape.queue_depth);
-        let buffers = engine.pool(count, shape.parameters.transfer_bytes_max as usize);
+        let buffers = engine.pool(count, shape.parameters.transfer_bytes_max as usize, Pages::Huge);
         if attached.beginning == Beginning::TakenUp {
             start_recovery(&mut attached.control, id)?;
         }

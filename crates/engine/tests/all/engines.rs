@@ -3,7 +3,8 @@
 
 use crate::common::{BLOCK_BYTES, Scratch, ask, buffer, geometry, read, request, write};
 use block::{
-    Buf, Command, Completion, Data, Drive, Durability, Engine, Instant, IoError, Payload, Rng,
+    Buf, Command, Completion, Data, Drive, Durability, Engine, Instant, IoError, Pages, Payload,
+    Rng,
 };
 use engine::{
     Access, Caching, Clock, Create, Feature, Memory, Null, Stdio, Sync, Syncing, Uring,
@@ -53,7 +54,7 @@ fn uring(path: &Path, depth: u32, options: UringOptions) -> Option<Uring> {
 /// order is free.
 fn keeps_what_it_is_given<E: Engine>(engine: &mut E, seed: u64) {
     let depth = engine.geometry(Drive(0)).queue_depth.min(16);
-    let mut memory = engine.pool(depth as usize, 3 * BLOCK_BYTES as usize);
+    let mut memory = engine.pool(depth as usize, 3 * BLOCK_BYTES as usize, Pages::Usual);
     let mut oracle: BTreeMap<u64, u64> = BTreeMap::new();
     let mut rng = Rng::new(seed, 0);
     for round in 0..200 {

@@ -2,7 +2,7 @@
 //! kernel still writes to. Pipes stand in for a drive, because a test can hold their answers back.
 
 use crate::common::{BLOCK_BYTES, Scratch, ask, buffer, geometry, read, request, write};
-use block::{Buf, Command, Completion, Durability, Engine, Instant, IoError};
+use block::{Buf, Command, Completion, Durability, Engine, Instant, IoError, Pages};
 use engine::{
     Access, Caching, Clock, Create, Feature, Syncing, Uring, UringOptions, open_file, raw,
 };
@@ -161,7 +161,7 @@ fn the_descriptor_is_readable_when_a_completion_waits() {
 #[test]
 fn dropping_an_engine_waits_for_what_is_in_flight() {
     let Some((mut engine, mut writer)) = on_pipe(4, UringOptions::default()) else { return };
-    let mut memory = engine.pool(2, 4096);
+    let mut memory = engine.pool(2, 4096, Pages::Usual);
     for tag in 0..2 {
         engine.submit(request(tag, read(0, BLOCK_BYTES, memory.pop().expect("two buffers"))));
     }
@@ -193,7 +193,7 @@ fn an_engine_may_be_built_on_one_thread_and_used_on_another() {
         Ok(engine) => engine,
         Err(error) => return skip(&error.to_string()),
     };
-    let mut memory = engine.pool(1, 4096);
+    let mut memory = engine.pool(1, 4096, Pages::Usual);
     let used = thread::spawn(move || {
         let answer = ask(&mut engine, read(0, BLOCK_BYTES, memory.pop().expect("one buffer")));
         assert_eq!(answer.result, Ok(()));
@@ -221,8 +221,8 @@ fn registered_and_foreign_memory_may_be_mixed() {
         Ok(engine) => engine,
         Err(error) => return skip(&error.to_string()),
     };
-    let registered = engine.pool(2, 4096);
-    let second_pool = engine.pool(1, 4096);
+    let registered = engine.pool(2, 4096, Pages::Usual);
+    let second_pool = engine.pool(1, 4096, Pages::Usual);
     if !engine.features().uses(Feature::RegisteredBuffers) {
         skip(&engine.features().to_string());
     }

@@ -24,7 +24,7 @@ use super::{
     settings::Settings,
     writes::{WriteRequest, Writes},
 };
-use crate::{layout::Layout, lifetime::Lifetime};
+use crate::{buffers::Buffers, layout::Layout, lifetime::Lifetime};
 use block::{
     Allocation, Command, Completion, Durability, Effects, Geometry, Instant, IoError, Payload,
     Request,
@@ -71,7 +71,8 @@ impl Core {
         let Start { layout, superblock, map, segments, report, opened, lifetime, .. } = start;
         let mode = Mode::new(start.state, start.needs_checkpoint);
         let buffer_bytes = dram(&layout, settings).buffer_bytes();
-        let io = Io::new(below, mode.reach(), buffer_bytes, lifetime, now);
+        let buffers = Buffers::new(below.data, settings.pages, buffer_bytes);
+        let io = Io::new(below, mode.reach(), buffers, lifetime, now);
         let blocks = Blocks::new(layout, map, segments, opened, below.data);
         let begin = LogStart {
             id: superblock.id,

@@ -103,7 +103,7 @@ impl Io {
     pub fn new(
         below: Geometry,
         reach: Reach,
-        buffer_bytes: u64,
+        buffers: Buffers,
         lifetime: Lifetime,
         now: Instant,
     ) -> Self {
@@ -111,7 +111,7 @@ impl Io {
             now,
             data: below.data,
             down: Down::new(below.queue_depth, reach),
-            buffers: Buffers::new(below.data, buffer_bytes),
+            buffers,
             lifetime,
             errors_before: lifetime.checksum_errors,
             steps: 0,

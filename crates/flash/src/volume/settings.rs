@@ -1,6 +1,7 @@
 //! What is chosen each time a volume is opened.
 
 use crate::shape::BLOCK_BYTES;
+use block::Pages;
 
 /// What is chosen each time a volume is opened.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +12,9 @@ pub struct Settings {
     /// 1 on a real drive, so that a stack of answers from memory does not keep it from being
     /// polled.
     pub answer_ns: u64,
+    /// What pages the volume's own memory comes in: huge ones let a real drive take a chunk in one
+    /// piece.
+    pub pages: Pages,
     /// Chunks on their way; at least 4. Each stream has one more in memory that is filling.
     pub chunks: u32,
     /// How victims are chosen.
@@ -101,6 +105,7 @@ impl Default for Settings {
         Self {
             queue_depth: 256,
             answer_ns: 1,
+            pages: Pages::Usual,
             chunks: 8,
             cleaning: Cleaning::Greedy,
             copy_bytes_per_s_max: None,

@@ -12,7 +12,7 @@
 //! memory of its own, enough for one of the longest at a time: in turn, and [to be given
 //! back](super::Options::stall_limit).
 
-use block::{Buf, Engine, Region};
+use block::{Buf, Engine, Pages, Region};
 use std::{collections::VecDeque, sync::Arc};
 
 /// Buffers for blocks that are changed in part. They are with the engine whenever they are in use,
@@ -59,7 +59,8 @@ impl Pool {
     /// Takes all from the engine that is not lent.
     pub fn new<E: Engine>(engine: &mut E, sizes: Sizes) -> Self {
         let Sizes { connections, buffers, buffer_bytes, lent, lent_bytes } = sizes;
-        let mut free = engine.pool(connections + buffers + SPARES, buffer_bytes as usize);
+        let mut free =
+            engine.pool(connections + buffers + SPARES, buffer_bytes as usize, Pages::Huge);
         let region = Arc::clone(free[0].region());
         assert!(free.iter().all(|one| Arc::ptr_eq(one.region(), &region)), "a pool is one region");
         let spare = free.split_off(connections + buffers);
@@ -108,7 +109,7 @@ impl Pool {
         lent.waiting.pop_front();
         lent.left -= count;
         *held += count as u32;
-        Some(Buf::pool(count, lent.bytes as usize).1)
+        Some(Buf::pool(count, lent.bytes as usize, Pages::Huge).1)
     }
 
     /// The connection's write waits no longer.
@@ -151,7 +152,7 @@ mod tests {
     use super::*;
 
     fn pool(connections: usize, buffers: usize) -> Pool {
-        let (region, mut free) = Buf::pool(connections + buffers + 1, 1);
+        let (region, mut free) = Buf::pool(connections + buffers + 1, 1, Pages::Usual);
         let spare = free.split_off(connections + buffers);
         let lent = Lent { left: 257, bytes: 1, waiting: VecDeque::new() };
         Pool { region, free, spare, kept: connections, lent }

@@ -2,8 +2,8 @@
 //! without a tick.
 
 use block::{
-    Actor, Buf, Command, Completion, Data, Drive, Durability, Engine, Extent, Instant, Payload,
-    Request, Rng, Tag,
+    Actor, Buf, Command, Completion, Data, Drive, Durability, Engine, Extent, Instant, Pages,
+    Payload, Request, Rng, Tag,
 };
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -201,7 +201,7 @@ fn buffers(rng: &mut Rng, count: usize, bytes: u32) -> Vec<Payload> {
         buffer.bytes_mut().chunks_mut(4096).for_each(|block| rng.fill(&mut block[..64]));
         Payload::Bytes(buffer)
     };
-    Buf::pool(count, bytes as usize).1.into_iter().map(fill).collect()
+    Buf::pool(count, bytes as usize, Pages::Usual).1.into_iter().map(fill).collect()
 }
 
 /// Sleeps on the engine's descriptor for at most so long; whether it has something to say.

@@ -27,7 +27,8 @@ use crate::{
     stack::{Managed, on_memory},
 };
 use block::{
-    Actor, Buf, Command, Completion, Drive, Engine, Instant, IoError, Request, Stack, Tag, Wrapper,
+    Actor, Buf, Command, Completion, Drive, Engine, Instant, IoError, Pages, Request, Stack, Tag,
+    Wrapper,
 };
 use engine::{Clock, raw};
 use flash::{
@@ -46,6 +47,7 @@ const EDQUOT: i32 = 122;
 pub fn settings(is_device: bool) -> Settings {
     Settings {
         queue_depth: QUEUE_DEPTH,
+        pages: Pages::Huge,
         cleaning: Cleaning::Auto,
         idle: Some(IdleCleaning::default()),
         // A hole in a file is no hint but a loss of the space that the file was given.
@@ -243,7 +245,7 @@ impl Wrapper for ManagedVolume {
 
     /// Plain memory: the volume copies what is written. Of what a server may need at most, little
     /// is in use at most times, and memory that the kernel knows would be there from the start.
-    fn memory(&mut self, count: usize, bytes: usize) -> Vec<Buf> {
-        Buf::pool_on_demand(count, bytes).1
+    fn memory(&mut self, count: usize, bytes: usize, pages: Pages) -> Vec<Buf> {
+        Buf::pool_on_demand(count, bytes, pages).1
     }
 }

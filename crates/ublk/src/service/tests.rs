@@ -1,5 +1,5 @@
 use super::*;
-use block::{Data, Geometry, Wrapper};
+use block::{Data, Geometry, Pages, Wrapper};
 use engine::{Clock, Memory};
 use nbd::Kind;
 use std::collections::BTreeMap;
@@ -82,7 +82,11 @@ impl Bench {
             zeroing_bytes_max: SIZE,
         };
         let engine = Drive0 { memory, asked, fails, words };
-        let memory = Buf::pool(DEPTH.into(), TRANSFER as usize).1.into_iter().map(Some).collect();
+        let memory = Buf::pool(DEPTH.into(), TRANSFER as usize, Pages::Usual)
+            .1
+            .into_iter()
+            .map(Some)
+            .collect();
         Self { service: Service::new(engine, parameters, discarded, DEPTH), memory }
     }
 

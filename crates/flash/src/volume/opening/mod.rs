@@ -37,7 +37,7 @@ use crate::{
     shape::{BLOCK_BYTES, STREAMS},
 };
 use block::{
-    Buf, Command, Completion, Data, Durability, Effects, Extent, Geometry, IoError, Payload,
+    Buf, Command, Completion, Data, Durability, Effects, Extent, Geometry, IoError, Pages, Payload,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -256,7 +256,7 @@ impl Opening {
             left: 0,
             waiting: VecDeque::new(),
             under_way_bytes: 0,
-            buffers: Buffers::new(below.data, READ_AHEAD_BYTES),
+            buffers: Buffers::new(below.data, Pages::Usual, READ_AHEAD_BYTES),
             read: BTreeMap::new(),
             asked: BTreeMap::new(),
             written: Ok(()),

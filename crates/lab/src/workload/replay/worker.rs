@@ -6,8 +6,8 @@
 use super::{Asked, Feed, Fitting, Speed, What};
 use crate::workload::{Contents, ErrorLog, Failure, Recorder};
 use block::{
-    Actor, Command, Completion, Data, Drive, Durability, Engine, Extent, Instant, IoError, Payload,
-    Request, Rng, Tag,
+    Actor, Command, Completion, Data, Drive, Durability, Engine, Extent, Instant, IoError, Pages,
+    Payload, Request, Rng, Tag,
 };
 use stats::Histogram;
 use std::{
@@ -93,7 +93,7 @@ impl Replayer {
         assert!(plan.streams.iter().flatten().all(|stream| *stream < recorders.len()));
         let mut rng = Rng::new(plan.seed, 0x5eed_0000);
         let mut buffers = match engine.geometry(Drive(0)).data {
-            Data::Stored => engine.pool(depth, plan.transfer_bytes_max as usize),
+            Data::Stored => engine.pool(depth, plan.transfer_bytes_max as usize, Pages::Usual),
             Data::TimingOnly => Vec::new(),
         };
         buffers.iter_mut().for_each(|buffer| plan.contents.fill(buffer.bytes_mut(), &mut rng));
