@@ -142,8 +142,10 @@ fn build() -> Result<PathBuf> {
         .status()
         .context("cargo could not be started")?;
     ensure!(status.success(), "drivelab does not build");
+    // `target/debug/xtask` took the program beside it, of the other profile, for the one just built.
     let own = env::current_exe()?;
-    let drivelab = own.with_file_name("drivelab");
+    let profile = own.parent().context("the directory of this program")?;
+    let drivelab = profile.with_file_name("release").join("drivelab");
     if !drivelab.is_file() {
         bail!("{} is not there: start this by `cargo xtask bench`", drivelab.display());
     }

@@ -136,8 +136,8 @@ struct Job<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flushes {
     None,
-    /// One after each write.
-    Each,
+    /// One after so many writes.
+    After(u64),
 }
 
 /// What one run of fio saw.
@@ -166,8 +166,8 @@ fn fio(server: &Server, job: Job<'_>) -> Result<Seen> {
     if let Some(seconds) = job.seconds {
         command.arg("--time_based").arg(format!("--runtime={seconds}"));
     }
-    if job.flushes == Flushes::Each {
-        command.arg("--fsync=1");
+    if let Flushes::After(writes) = job.flushes {
+        command.arg(format!("--fsync={writes}"));
     }
     let output = command.output().context("fio")?;
     ensure!(output.status.success(), "fio: {}", String::from_utf8_lossy(&output.stderr));

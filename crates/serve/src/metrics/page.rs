@@ -235,6 +235,8 @@ fn wear(page: &mut Page, volume: &VolumeSnapshot) {
     page.counter("volume_drive_reads", "", help, reads.drive_reads);
     let help = "What these requests read";
     page.counter("volume_drive_read_bytes", "bytes", help, reads.drive_read_bytes);
+    let help = "Checkpoints since the server began, each of which flushes the drive";
+    page.counter("volume_checkpoints", "", help, reads.checkpoints);
     if let Some(amplification) = lifetime.write_amplification() {
         page.gauge(
             "volume_write_amplification_ratio",

@@ -21,6 +21,9 @@
 //! WA is what the server wrote (/proc/PID/io) for what the client did; reads of the drive are what
 //! the volume counts (its metrics); one takes what a random read of 4 KiB at depth 64 of the plain
 //! file takes for each, measured in the same round.
+//!
+//! What no client flushes the others leave in the disk's cache. A volume cannot: each checkpoint
+//! flushes it. So a column says how it does beside the plain file where that is flushed as often.
 
 use super::{Flushes, Job, Load, Options, Pool, Seen, Server, fio};
 use crate::bench::{
@@ -47,13 +50,14 @@ const TIGHT_BYTES: u64 = 768 << 20;
 /// What is overwritten of it at random beforehand, in spans.
 const OVERWRITTEN_SPANS: u64 = 3;
 const DRIVE_READS: &str = "drivelab_volume_drive_reads_total ";
+const CHECKPOINTS: &str = "drivelab_volume_checkpoints_total ";
 const SHARE: f64 = 0.8;
 const WAIT_MAX: f64 = 10.0;
 
 const LOADS: [(Load, &str, &str, Flushes); 3] = [
     (Load::Read, "read", "randread", Flushes::None),
     (Load::Write, "write", "randwrite", Flushes::None),
-    (Load::WriteFlush, "write+flush", "randwrite", Flushes::Each),
+    (Load::WriteFlush, "write+flush", "randwrite", Flushes::After(1)),
 ];
 
 /// What a piece of a fragmented read, or of the cleaner's, is measured by.
@@ -108,7 +112,7 @@ pub fn run(drivelab: &Path, scratch: &Scratch, sockets: &Path, order: &Options) 
             Pool::UsedUp => "clean pool used up",
         };
         println!(
-            "\n{title}\n{:<12}{:>4}{:>6}{:>8}{:>8}{:>8}{:>8}{:>8}{:>6}{:>6}{:>6}{:>7}{:>5}",
+            "\n{title}\n{:<12}{:>4}{:>6}{:>8}{:>8}{:>8}{:>8}{:>8}{:>6}{:>6}{:>6}{:>7}{:>5}{:>9}",
             "load",
             "KiB",
             "depth",
@@ -121,7 +125,8 @@ pub fn run(drivelab: &Path, scratch: &Scratch, sockets: &Path, order: &Options) 
             "WA",
             "reads",
             "wanted",
-            "wait"
+            "wait",
+            "durable"
         );
         let mut volume = match pool {
             Pool::Full => None,
@@ -162,7 +167,8 @@ fn print_legend(order: &Options, rounds: usize, seconds: u64) {
         "A lone client over {} MiB: {rounds} rounds of {seconds} s, {shown}, medians. `ratio` is that \
          of the volume to the better of qemu-nbd and nbdkit, `WA` its write amplification, `reads` what it \
          reads of the drive for each I/O, `wanted` 0.8 of what these leave, `wait` its longest wait by that of \
-         the plain file.",
+         the plain file, `durable` its ratio to the plain file where that is flushed as often as the volume's \
+         checkpoints flush.",
         SPAN_BYTES >> 20
     );
 }
@@ -220,15 +226,18 @@ impl Place<'_> {
         self.sockets.join(format!("{name}.metrics"))
     }
 
-    /// How often a volume has read its drive since it is served.
-    fn drive_reads(&self, pool: Pool) -> Result<f64> {
+    /// What a volume's metrics have counted since it is served.
+    fn counted(&self, pool: Pool) -> Result<Counted> {
         let socket = self.metrics(pool.file());
         let mut stream = UnixStream::connect(&socket).context("the volume's metrics")?;
         stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: drivelab\r\n\r\n")?;
         let mut page = String::new();
         stream.read_to_string(&mut page)?;
-        let line = page.lines().find_map(|line| line.strip_prefix(DRIVE_READS));
-        line.and_then(|count| count.trim().parse().ok()).with_context(|| DRIVE_READS.to_owned())
+        let count = |name: &str| -> Result<f64> {
+            let line = page.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|count| count.trim().parse().ok()).with_context(|| name.to_owned())
+        };
+        Ok(Counted { drive_reads: count(DRIVE_READS)?, checkpoints: count(CHECKPOINTS)? })
     }
 
     fn full(&self) -> Result<Server> {
@@ -242,6 +251,12 @@ impl Place<'_> {
         }
         Ok(server)
     }
+}
+
+/// How often a volume has read its drive, and flushed it for itself.
+struct Counted {
+    drive_reads: f64,
+    checkpoints: f64,
 }
 
 /// The span, once.
@@ -272,6 +287,8 @@ struct Cell {
     limit: f64,
     /// The longest wait by that of the plain file.
     wait: f64,
+    /// To the plain file that is flushed as often, where nobody else flushes.
+    durable: Option<f64>,
 }
 
 impl Cell {
@@ -287,10 +304,11 @@ impl Cell {
         let mut rates: [Vec<f64>; 5] = Default::default();
         let mut processor_us: [Vec<f64>; 5] = Default::default();
         let (mut ratios, mut amplifications, mut waits) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut reads, mut limits) = (Vec::new(), Vec::new());
+        let (mut reads, mut limits, mut durable) = (Vec::new(), Vec::new(), Vec::new());
         let writes = job.load.ends_with("write");
         for round in 0..rounds {
             let mut seen = [Seen::default(); 5];
+            let mut checkpoints = 0.0;
             for turn in 0..servers.len() {
                 let who = (round + turn) % servers.len();
                 if who == 0 && writes && pool == Pool::UsedUp {
@@ -300,13 +318,19 @@ impl Cell {
                     seen[who] = fio(servers[who], job)?;
                     continue;
                 }
-                let (written, read) = (volume.written_bytes()?, place.drive_reads(pool)?);
+                let (written, before) = (volume.written_bytes()?, place.counted(pool)?);
                 seen[who] = fio(volume, job)?;
-                reads.push((place.drive_reads(pool)? - read) / seen[who].ios);
+                let after = place.counted(pool)?;
+                reads.push((after.drive_reads - before.drive_reads) / seen[who].ios);
+                checkpoints = after.checkpoints - before.checkpoints;
                 if writes {
                     let written = volume.written_bytes()? - written;
                     amplifications.push(written / (seen[who].ios * job.bytes as f64));
                 }
+            }
+            if job.flushes == Flushes::None && checkpoints > 0.0 {
+                let flushes = Flushes::After((seen[0].ios / checkpoints).ceil() as u64);
+                durable.push(seen[0].rate / fio(&others[0], Job { flushes, ..job })?.rate);
             }
             let better = seen[2].rate.max(seen[3].rate);
             let pieces = reads[round] * better / fio(&others[0], PIECE)?.rate;
@@ -329,6 +353,7 @@ impl Cell {
             reads: median(&reads),
             limit: median(&limits),
             wait: median(&waits),
+            durable: (!durable.is_empty()).then(|| median(&durable)),
         })
     }
 
@@ -337,10 +362,11 @@ impl Cell {
         let [volume, plain, qemu, nbdkit, cached] = shown;
         let wanted = SHARE * self.limit;
         let amplification = self.amplification.map_or("-".to_owned(), |wa| format!("{wa:.2}"));
+        let durable = self.durable.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
         let missed = |is_missed: bool| if is_missed { "!" } else { " " };
         println!(
             "{name:<12}{:>4}{:>6}{volume:>8.0}{plain:>8.0}{qemu:>8.0}{nbdkit:>8.0}{cached:>8.0}\
-             {:>6.2}{}{amplification:>5}{:>6.1}{wanted:>7.2}{:>5.1}{}",
+             {:>6.2}{}{amplification:>5}{:>6.1}{wanted:>7.2}{:>5.1}{}{durable:>8}",
             job.bytes >> 10,
             job.depth,
             self.ratio,
