@@ -39,7 +39,7 @@ pub enum Pages {
     /// Pages of the usual size, which lie anywhere: what programs have that ask for nothing else.
     #[default]
     Usual,
-    /// Huge pages, as far as the system has some and the memory is long enough.
+    /// Huge pages, as far as the system has some: the memory begins with one and ends with one.
     Huge,
 }
 
@@ -73,14 +73,16 @@ impl Region {
         assert!(count > 0 && bytes > 0, "an empty region");
         let buffer_bytes = bytes.next_multiple_of(PAGE_BYTES);
         let bytes = buffer_bytes.checked_mul(count).expect("buffers fit the address space");
-        let huge = pages == Pages::Huge && bytes >= HUGE_PAGE_BYTES;
+        let huge = pages == Pages::Huge;
         let alignment = if huge { HUGE_PAGE_BYTES } else { PAGE_BYTES };
+        // The last huge page is a whole one.
+        let advised_bytes = bytes.next_multiple_of(alignment);
         let layout = match touch {
             Touch::Now if !huge => Layout::from_size_align(bytes, alignment),
             // What asks for more than the usual alignment is written over with zeroes by the
             // standard library; what does not comes from calloc(3), which leaves fresh pages alone.
             Touch::Now | Touch::Later => {
-                Layout::from_size_align(bytes.saturating_add(alignment), 8)
+                Layout::from_size_align(advised_bytes.saturating_add(alignment), 8)
             }
         };
         let layout = layout.expect("a size and an alignment that can be");
@@ -88,13 +90,13 @@ impl Region {
         let base = unsafe { alloc_zeroed(layout) };
         let base = NonNull::new(base).unwrap_or_else(|| handle_alloc_error(layout));
         let before = base.as_ptr().align_offset(alignment);
-        assert!(before + bytes <= layout.size(), "the buffers fit what was allocated");
+        assert!(before + advised_bytes <= layout.size(), "the buffers fit what was allocated");
         // SAFETY: within the allocation, by the assertion above.
         let start = unsafe { base.add(before) };
         if huge {
             // SAFETY: the range is whole pages of the allocation, and the advice changes no byte of
             // it. A kernel without huge pages refuses it, and nothing is lost.
-            unsafe { madvise(start.as_ptr().cast(), bytes, MADV_HUGEPAGE) };
+            unsafe { madvise(start.as_ptr().cast(), advised_bytes, MADV_HUGEPAGE) };
             if touch == Touch::Now {
                 // SAFETY: the range is within the allocation, and nobody else has it yet.
                 unsafe { start.write_bytes(0, bytes) };

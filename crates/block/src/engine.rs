@@ -115,8 +115,9 @@ pub trait Engine {
         None
     }
 
-    /// `count` zeroed buffers of at least `bytes` each, all that the caller will ever need. An
-    /// engine that can register memory with the kernel does it here. Call once, before submitting.
+    /// `count` zeroed buffers of at least `bytes` each in such pages, all that the caller will ever
+    /// need. An engine that can register memory with the kernel does it here. Call once, before
+    /// submitting.
     fn pool(&mut self, count: usize, bytes: usize, pages: Pages) -> Vec<Buf> {
         Buf::pool(count, bytes, pages).1
     }

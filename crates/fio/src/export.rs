@@ -1,6 +1,6 @@
 //! The way back: a method as a job file, for who has fio and not drivelab.
 
-use block::{Caching, Syncing};
+use block::{Caching, Pages, Syncing};
 use lab::{
     method::{CacheState, CellBound, CellSpec, FinalFlush, Method, SpanRule},
     workload::{Contents, EngineChoice, Op, Pattern, Rate, Stream},
@@ -175,6 +175,9 @@ fn data(stream: &Stream) -> Result<Lines, Why> {
         Caching::Direct => "direct=1".to_owned(),
         Caching::Buffered => "direct=0".to_owned(),
     }];
+    if stream.io.pages == Pages::Huge {
+        lines.push("iomem=mmaphuge".to_owned());
+    }
     match stream.io.syncing {
         Syncing::None => {}
         Syncing::Sync => lines.push("sync=sync".to_owned()),

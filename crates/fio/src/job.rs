@@ -93,6 +93,8 @@ pub(crate) struct Job {
     pub engine: Engine,
     pub engine_name: String,
     pub direct: bool,
+    /// Whether its data lie in huge pages.
+    pub has_huge_pages: bool,
     pub depth: u64,
     pub threads: u64,
     pub runtime_s: Option<f64>,
@@ -208,6 +210,7 @@ impl Job {
             loops: 1,
             operations: None,
             flush_every: 0,
+            has_huge_pages: false,
             sync: Durable::None,
             end_flush: false,
             invalidate: true,
@@ -240,6 +243,10 @@ impl Job {
             "ioengine" => self.take_engine(text)?,
             "direct" => self.direct = value::flag(text)?,
             "buffered" => self.direct = !value::flag(text)?,
+            "mem" => {
+                let kind = text.split(':').next().unwrap_or(text);
+                self.has_huge_pages = ["mmaphuge", "shmhuge"].contains(&kind);
+            }
             "norandommap" => self.has_map = !value::flag(text)?,
             "rwmixread" => self.read_percent = within(text, 0, 100)? as f64,
             "rwmixwrite" => self.read_percent = 100.0 - within(text, 0, 100)? as f64,

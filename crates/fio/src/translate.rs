@@ -309,7 +309,7 @@ fn stream(job: &Job, region: Region) -> Keys {
         ("block", block(job)),
         ("threads", job.threads.to_string()),
         ("depth", job.depth.to_string()),
-        ("io", quoted(io(job))),
+        ("io", quoted(&io(job))),
         ("start", quoted(&region.start.to_string())),
         ("length", quoted(&region.length.to_string())),
     ];
@@ -389,15 +389,16 @@ fn pattern(job: &Job) -> String {
     }
 }
 
-fn io(job: &Job) -> &'static str {
-    match (job.direct, job.sync) {
-        (true, Durable::None) => "direct",
-        (true, Durable::Sync) => "direct,sync",
-        (true, Durable::Dsync) => "direct,dsync",
-        (false, Durable::None) => "buffered",
-        (false, Durable::Sync) => "buffered,sync",
-        (false, Durable::Dsync) => "buffered,dsync",
-    }
+fn io(job: &Job) -> String {
+    let caching = if job.direct { "direct" } else { "buffered" };
+    let syncing = match job.sync {
+        Durable::None => "",
+        Durable::Sync => ",sync",
+        Durable::Dsync => ",dsync",
+    };
+    // Through the page cache the drive sees none of the job's memory.
+    let pages = if job.direct && job.has_huge_pages { ",hugepages" } else { "" };
+    format!("{caching}{syncing}{pages}")
 }
 
 fn written(keys: &[(&'static str, String)]) -> String {

@@ -73,9 +73,11 @@ impl Buffers {
         self.make_room(4096 << longer);
         let all = self.out_bytes + self.spare_bytes;
         let fits = all + (4096 << longer) <= self.limit_bytes;
-        let allocated = if fits { longer } else { class };
+        // A huge page is taken whole.
+        let (allocated, pages) =
+            if fits || class >= huge { (longer, self.pages) } else { (class, Pages::Usual) };
         let bytes = 4096 << allocated;
-        let buffer = Buf::pool_on_demand(1, bytes, self.pages).1.pop().expect("a pool of one");
+        let buffer = Buf::pool_on_demand(1, bytes, pages).1.pop().expect("a pool of one");
         self.spare_bytes += bytes as u64;
         self.push(allocated, buffer);
         self.take_spare(class).expect("one of that length or longer was allocated")

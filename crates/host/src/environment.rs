@@ -48,6 +48,22 @@ pub fn memory_usable(roots: &Roots) -> Option<u64> {
     total.into_iter().chain(cgroup::memory_limit(roots)).min()
 }
 
+/// Whether a program that asks for huge pages (madvise(2)) gets some.
+///
+/// # Errors
+/// Why not, with the cure.
+pub fn huge_pages(roots: &Roots) -> Result<(), String> {
+    let file = "kernel/mm/transparent_hugepage/enabled";
+    match read_text(&roots.sys.join(file)) {
+        None => Err("this kernel has no transparent huge pages: use io = `direct`".to_owned()),
+        Some(text) if text.contains("[never]") => Err(format!(
+            "transparent huge pages are turned off: `echo madvise > /sys/{file}`, or use io = \
+             `direct`"
+        )),
+        Some(_) => Ok(()),
+    }
+}
+
 fn meminfo_bytes(text: &str, key: &str) -> Option<u64> {
     let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
     let kib: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -201,6 +217,25 @@ mod tests {
         std::fs::write(roots.proc.join("filesystems"), text).expect("written");
         assert!(can_mount("ext4", &roots) && can_mount("tmpfs", &roots));
         assert!(!can_mount("like", &roots) && !can_mount("nodev-there-is-none", &roots));
+    }
+
+    #[test]
+    fn huge_pages_are_to_be_had_unless_they_are_turned_off_or_unknown() {
+        let top = tempfile::tempdir().expect("a directory");
+        let roots = Roots::below(top.path());
+        let file = roots.sys.join("kernel/mm/transparent_hugepage/enabled");
+        assert!(huge_pages(&roots).expect_err("no such file").contains("no transparent"));
+        std::fs::create_dir_all(file.parent().expect("a parent")).expect("directories");
+        for (text, is_had) in [
+            ("[always] madvise never\n", true),
+            ("always [madvise] never\n", true),
+            ("always madvise [never]\n", false),
+        ] {
+            std::fs::write(&file, text).expect("written");
+            let answer = huge_pages(&roots);
+            assert_eq!(answer.is_ok(), is_had, "{text}");
+            assert!(answer.err().is_none_or(|cure| cure.contains("echo madvise > /sys/kernel")));
+        }
     }
 
     #[test]

@@ -110,6 +110,8 @@ pub struct Offer {
     pub uring: Result<(), String>,
     /// Whether direct I/O is to be had.
     pub direct: Result<(), String>,
+    /// Why data cannot lie in huge pages, if they cannot.
+    pub huge_pages: Result<(), String>,
     /// Why there is no page cache to go through, if there is none.
     pub buffered: Result<(), String>,
     /// Why stdio is not to be had, if it is not.
@@ -142,6 +144,7 @@ impl Offer {
             access: Access::ReadWrite,
             uring: Ok(()),
             direct: Ok(()),
+            huge_pages: Ok(()),
             buffered: Ok(()),
             stdio: Ok(()),
             trim: Ok(()),

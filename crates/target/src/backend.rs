@@ -232,6 +232,7 @@ impl Target for KeptTarget {
             access: self.access.clone(),
             uring: Ok(()),
             direct: Ok(()),
+            huge_pages: host::environment::huge_pages(&Roots::default()),
             buffered: Err(format!(
                 "`{}` has no page cache in front: use --io direct",
                 self.info.text

@@ -177,6 +177,11 @@ impl Target for ModelTarget {
             access: Access::ReadWrite,
             uring: Ok(()),
             direct: Ok(()),
+            huge_pages: Err(
+                "a modelled drive reads and writes no memory, in whatever pages: use io = \
+                             `direct`"
+                    .to_owned(),
+            ),
             stdio: Err("a model has no stdio: use --engine auto with --io buffered".to_owned()),
             trim: Ok(()),
             write_zeroes: Err("no model has a command that zeroes blocks: use op = `trim`, or \

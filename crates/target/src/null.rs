@@ -54,6 +54,7 @@ impl Target for NullTarget {
             access: Access::ReadWrite,
             uring: Ok(()),
             direct: Ok(()),
+            huge_pages: host::environment::huge_pages(&host::Roots::default()),
             buffered: Ok(()),
             drop_machine: Ok(()),
             remount: Ok(()),

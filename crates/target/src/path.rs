@@ -288,6 +288,7 @@ impl Target for PathTarget {
             access: self.access.clone(),
             uring: in_words(&self.uring),
             direct: in_words(&self.direct),
+            huge_pages: host::environment::huge_pages(&Roots::default()),
             buffered: Ok(()),
             stdio: Ok(()),
             trim: self.trim.clone(),

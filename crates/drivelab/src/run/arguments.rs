@@ -40,7 +40,7 @@ pub struct RunArguments {
     #[arg(long, value_name = "NAME", help_heading = "What to run")]
     pub engine: Option<String>,
 
-    /// direct, buffered, direct,dsync, direct,sync
+    /// direct, buffered, direct,dsync, direct,sync, direct,hugepages
     #[arg(long, value_name = "HOW", help_heading = "What to run")]
     pub io: Option<String>,
 

@@ -152,7 +152,7 @@ pub struct CellFile {
     pub file: Option<Axis>,
     /// `auto`, `sync`, `uring`, `stdio`.
     pub engine: Option<String>,
-    /// `direct`, `buffered`, `direct,dsync`, `direct,sync`...
+    /// `direct`, `buffered`, `direct,dsync`, `direct,hugepages`...
     pub io: Option<String>,
     /// `random`, `zeros`, `compressible:50`.
     pub data: Option<String>,

@@ -6,7 +6,7 @@ use super::{
     choice::{one_of, unknown},
 };
 use crate::workload::{
-    Caching, EngineChoice, Io, Op, Pattern, Stream, Syncing,
+    Caching, EngineChoice, Io, Op, Pattern, Stream,
     tree::{
         FileSize, Naming, Stage, TREE_FILES_MAX, TreeCell, TreeLayout, TreeOp, TreeOrder,
         TreeState, TreeSync,
@@ -210,7 +210,7 @@ pub(super) fn stream(tree: &TreeCell, name: String, threads: u16) -> Stream {
         name,
         threads,
         engine: EngineChoice::Sync,
-        io: Io { caching: Caching::Buffered, syncing: Syncing::None },
+        io: Io { caching: Caching::Buffered, ..Io::default() },
         ..Stream::new(Op::Tree(tree.op), pattern, bytes)
     }
 }

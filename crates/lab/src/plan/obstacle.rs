@@ -4,7 +4,7 @@ use super::{Options, area, until};
 use crate::{
     method::{CacheState, CellSpec},
     target::{Access, Offer, Time},
-    workload::{Caching, Contents, Op, Stream, tree::TreeCell},
+    workload::{Caching, Contents, Op, Pages, Stream, tree::TreeCell},
 };
 use block::display_bytes;
 use record::CacheDrop;
@@ -71,6 +71,11 @@ fn stream_obstacle(
     }
     let direct = stream.io.caching == Caching::Direct && !stream.engine.is_stdio();
     if direct && let Err(reason) = &offer.direct {
+        return Some(reason.clone());
+    }
+    if stream.io.pages == Pages::Huge
+        && let Err(reason) = &offer.huge_pages
+    {
         return Some(reason.clone());
     }
     if direct && let Some(reason) = misplaced(stream, offer) {

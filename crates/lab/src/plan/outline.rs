@@ -5,7 +5,7 @@ use crate::duration::in_words;
 use crate::{
     method::{CacheState, CellBound, CellSpec, FileState, FinalFlush},
     workload::{
-        Caching, EngineChoice, Io, Moves, Op, Pattern, Stream, Syncing,
+        Caching, EngineChoice, Io, Moves, Op, Pages, Pattern, Stream, Syncing,
         replay::{ReplayCell, Speed, What},
         tree::{TreeCell, TreeOp, TreeOrder, TreeState, TreeSync},
     },
@@ -248,6 +248,7 @@ fn access(io: Io, engine: EngineChoice) -> String {
         Syncing::Dsync => Some("durable"),
         Syncing::Sync => Some("durable with metadata"),
     });
+    words.extend((io.pages == Pages::Huge).then_some("huge pages"));
     words.join(", ")
 }
 

@@ -60,6 +60,27 @@ fn without_io_uring_depth_becomes_threads_and_the_plan_says_so() {
     assert!(plan.notes[0].contains("ENOSYS"));
 }
 
+/// What a drive takes of 1 MiB in usual pages and in huge ones differs by a factor of three, and
+/// nothing could be asked in huge ones. Where there are none, usual ones are not taken silently.
+#[test]
+fn a_cell_in_huge_pages_is_left_out_where_there_are_none() {
+    let method = |io: &str| {
+        let text = format!(
+            "name = 'own'\ntitle = 't'\nabout = 'a'\nspan = '1GiB'\n[[cell]]\nop = 'read'\n\
+             pattern = 'seq'\nblock = '1MiB'\nio = '{io}'"
+        );
+        Method::parse("own.toml", &text, &[])
+    };
+    let huge =
+        |offer| Plan::new(method("direct,hugepages").unwrap(), &Options::default(), &[offer]);
+    let plan = huge(offer()).expect("a plan");
+    assert_eq!(plan.cells[0].streams[0].io.to_string(), "direct,hugepages");
+    let without = Offer { huge_pages: Err("they are turned off".to_owned()), ..offer() };
+    assert!(huge(without).expect_err("left out").0.contains("they are turned off"));
+    let refusal = method("buffered,hugepages").expect_err("the drive sees none of that memory");
+    assert!(refusal.to_string().contains("direct,hugepages"), "{refusal}");
+}
+
 /// `--engine uring` where io_uring is forbidden ran on threads, with a note behind the table.
 #[test]
 fn io_uring_by_name_is_refused_where_there_is_none() {

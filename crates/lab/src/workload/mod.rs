@@ -30,7 +30,7 @@ pub use pattern::{Area, Offsets, Pattern, Share};
 pub use place::{Reach, StreamPlace};
 pub use recorder::{Recorder, TickPart};
 pub use scatter::Scatter;
-pub use stream::{Caching, EngineChoice, Io, Op, Stream, Syncing};
+pub use stream::{Caching, EngineChoice, Io, Op, Pages, Stream, Syncing};
 pub use worker::{
     Budget, Counted, Failure, Finish, Length, Pace, Worker, WorkerPlan, drain, drive, once,
 };

@@ -2,7 +2,7 @@
 
 use super::{BlockMix, Contents, Moves, Pattern, Rate, StreamPlace, Think, tree::TreeOp};
 use block::display_bytes;
-pub use block::{Caching, Syncing};
+pub use block::{Caching, Pages, Syncing};
 use std::fmt;
 
 /// What one operation does. A latency covers all of it.
@@ -138,22 +138,42 @@ impl fmt::Display for Op {
     }
 }
 
-/// How a file is opened: `direct`, `buffered`, `direct,sync`, `direct,dsync`, `buffered,sync`...
+/// How a file is opened, and what memory the data lie in: `direct`, `buffered`, `direct,sync`,
+/// `direct,dsync`, `buffered,sync`, `direct,hugepages`, `direct,dsync,hugepages`...
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Io {
     /// Whether the page cache takes part.
     pub caching: Caching,
     /// When a write returns.
     pub syncing: Syncing,
+    /// What pages the memory comes in that the drive reads and writes: of direct I/O alone.
+    pub pages: Pages,
 }
+
+/// The last word of [`Io`]'s text for memory in huge pages.
+const HUGE_PAGES: &str = ",hugepages";
 
 impl Io {
     /// Every text that [`Io::parse`] knows.
-    pub const NAMES: &[&str] =
-        &["direct", "buffered", "direct,dsync", "direct,sync", "buffered,dsync", "buffered,sync"];
+    pub const NAMES: &[&str] = &[
+        "direct",
+        "buffered",
+        "direct,dsync",
+        "direct,sync",
+        "buffered,dsync",
+        "buffered,sync",
+        "direct,hugepages",
+        "direct,dsync,hugepages",
+        "direct,sync,hugepages",
+    ];
 
     /// Reads the names above.
     pub fn parse(text: &str) -> Option<Self> {
+        let (text, pages) = match text.strip_suffix(HUGE_PAGES) {
+            Some(before) if before.starts_with("direct") => (before, Pages::Huge),
+            Some(_) => return None,
+            None => (text, Pages::Usual),
+        };
         let (caching, syncing) = text.split_once(',').unwrap_or((text, ""));
         let caching = match caching {
             "direct" => Caching::Direct,
@@ -166,7 +186,7 @@ impl Io {
             "sync" => Syncing::Sync,
             _ => return None,
         };
-        Some(Self { caching, syncing })
+        Some(Self { caching, syncing, pages })
     }
 }
 
@@ -180,6 +200,10 @@ impl fmt::Display for Io {
             Syncing::None => "",
             Syncing::Dsync => ",dsync",
             Syncing::Sync => ",sync",
+        })?;
+        formatter.write_str(match self.pages {
+            Pages::Usual => "",
+            Pages::Huge => HUGE_PAGES,
         })
     }
 }

@@ -18,8 +18,8 @@ use super::{
     Area, Contents, ErrorLog, Offsets, Op, Recorder, Share, Stream, Syncing, is_stamped, mix::Sizes,
 };
 use block::{
-    Actor, Command, Completion, Data, Drive, Durability, Engine, Extent, Instant, IoError, Pages,
-    Payload, Request, Rng, Tag,
+    Actor, Command, Completion, Data, Drive, Durability, Engine, Extent, Instant, IoError, Payload,
+    Request, Rng, Tag,
 };
 use pacer::Pacer;
 use std::mem;
@@ -146,7 +146,7 @@ impl Worker {
         let mut rng = Rng::new(plan.seed, 0x5eed_0000 + u64::from(plan.actor.0));
         let mut buffers = match engine.geometry(Drive(0)).data {
             Data::Stored if stream.op.carries_nothing() => Vec::new(),
-            Data::Stored => engine.pool(depth, stream.block_bytes as usize, Pages::Usual),
+            Data::Stored => engine.pool(depth, stream.block_bytes as usize, stream.io.pages),
             Data::TimingOnly => Vec::new(),
         };
         buffers.iter_mut().for_each(|buffer| stream.contents.fill(buffer.bytes_mut(), &mut rng));

@@ -330,7 +330,7 @@ impl Missing {
                 missing.push(Condition::State(format!("the drive was {found} {}", wanted.name())));
             }
         }
-        if cell.io != "direct" {
+        if !["direct", "direct,hugepages"].contains(&cell.io.as_str()) {
             missing.push(Condition::Io(format!("the cell's I/O is {}, not direct", cell.io)));
         }
         Self(missing)
