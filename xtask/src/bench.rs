@@ -142,7 +142,7 @@ fn build() -> Result<PathBuf> {
         .status()
         .context("cargo could not be started")?;
     ensure!(status.success(), "drivelab does not build");
-    // `target/debug/xtask` took the program beside it, of the other profile, for the one just built.
+    // `target/debug/xtask` took the program beside it, of another profile, for the one just built.
     let own = env::current_exe()?;
     let profile = own.parent().context("the directory of this program")?;
     let drivelab = profile.with_file_name("release").join("drivelab");

@@ -78,13 +78,14 @@ fn a_job_without_a_time_moves_as_much_as_fio_s_does() {
     assert_eq!(bound("[a]\nsize=1m\nloops=3\n[b]\nsize=2m\n"), CellBound::Time);
 }
 
-/// A job whose memory came in huge pages was measured in pages of 4 KiB, as if that had no effect: a
-/// virtual disk read 64 KiB at a time at a quarter of the rate.
+/// A job whose memory came in huge pages was measured in pages of 4 KiB, as if that had no effect:
+/// a virtual disk read 64 KiB at a time at a quarter of the rate.
 #[test]
 fn huge_pages_are_the_job_s_where_the_drive_sees_its_memory() {
     let method = method(
-        "[global]\nsize=1m\n[a]\ndirect=1\niomem=mmaphuge\n[b]\nstonewall\ndirect=1\nsync=dsync\n\
-         rw=write\nmem=shmhuge\n[c]\nstonewall\nmem=mmaphuge:/tmp/huge\n[d]\nstonewall\ndirect=1\nmem=mmap\n",
+        "[global]\nsize=1m\n[a]\ndirect=1\niomem=mmaphuge\n\
+         [b]\nstonewall\ndirect=1\nsync=dsync\nrw=write\nmem=shmhuge\n\
+         [c]\nstonewall\nmem=mmaphuge:/tmp/huge\n[d]\nstonewall\ndirect=1\nmem=mmap\n",
     );
     let io: Vec<String> = method.cells.iter().map(|cell| cell.streams[0].io.to_string()).collect();
     assert_eq!(

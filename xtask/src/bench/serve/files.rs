@@ -167,11 +167,11 @@ fn print_legend(order: &Options, rounds: usize, seconds: u64) {
         false => "I/Os a second",
     };
     println!(
-        "A lone client over {} MiB: {rounds} rounds of {seconds} s, {shown}, medians. `ratio` is that \
-         of the volume to the better of qemu-nbd and nbdkit, `WA` its write amplification, `reads` what it \
-         reads of the drive for each I/O, `wanted` 0.8 of what these leave, `wait` its longest wait by that of \
-         the plain file, `durable` its ratio to the plain file where that is flushed as often as the volume's \
-         checkpoints flush.",
+        "A lone client over {} MiB: {rounds} rounds of {seconds} s, {shown}, medians. `ratio` is \
+         that of the volume to the better of qemu-nbd and nbdkit, `WA` its write amplification, \
+         `reads` what it reads of the drive for each I/O, `wanted` 0.8 of what these leave, \
+         `wait` its longest wait by that of the plain file, `durable` its ratio to the plain file \
+         where that is flushed as often as the volume's checkpoints flush.",
         SPAN_BYTES >> 20
     );
 }
