@@ -115,7 +115,7 @@ pub fn run(drivelab: &Path, scratch: &Scratch, sockets: &Path, order: &Options) 
             Pool::UsedUp => "clean pool used up",
         };
         println!(
-            "\n{title}\n{:<12}{:>4}{:>6}{:>8}{:>8}{:>8}{:>8}{:>8}{:>6}{:>6}{:>6}{:>7}{:>5}{:>9}",
+            "\n{title}\n{:<12}{:>4}{:>6}{:>8}{:>8}{:>8}{:>8}{:>8}{:>6}{:>6}{:>6}{:>7}{:>5}{:>8}",
             "load",
             "KiB",
             "depth",
@@ -376,7 +376,7 @@ impl Cell {
         let missed = |is_missed: bool| if is_missed { "!" } else { " " };
         println!(
             "{name:<12}{:>4}{:>6}{volume:>8.0}{plain:>8.0}{qemu:>8.0}{nbdkit:>8.0}{cached:>8.0}\
-             {:>6.2}{}{amplification:>5}{:>6.1}{wanted:>7.2}{:>5.1}{}{durable:>8}",
+             {:>6.2}{}{amplification:>5}{:>6.1}{wanted:>7.2}{:>5.1}{}{durable:>7}",
             job.bytes >> 10,
             job.depth,
             self.ratio,
