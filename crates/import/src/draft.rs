@@ -221,7 +221,7 @@ impl CellDraft {
     }
 
     fn cell(self) -> Cell {
-        let total = |sum: fn(&PassDraft) -> u64| self.passes.iter().map(sum).sum::<u64>();
+        let total = |count: fn(&PassDraft) -> u64| sum(self.passes.iter().map(count));
         let seconds = |pass: &PassDraft| pass.seconds;
         let of = |rate: fn(&PassDraft) -> f64| {
             let mut at_seconds = 0.0;
@@ -330,12 +330,13 @@ fn latency_of(passes: &[PassDraft]) -> Option<Latency> {
     }
     let each: Vec<&Latency> =
         passes.iter().map(|pass| pass.latency.as_ref()).collect::<Option<_>>()?;
-    let n: u64 = each.iter().map(|latency| latency.n).sum();
+    let n = sum(each.iter().map(|latency| latency.n));
     let weighted = each.iter().map(|latency| latency.mean_ns * latency.n as f64).sum::<f64>();
     let mut buckets: BTreeMap<u64, u64> = BTreeMap::new();
     let whole = each.iter().all(|latency| !latency.histogram.is_empty());
     for [ns, count] in each.iter().flat_map(|latency| &latency.histogram).filter(|_| whole) {
-        *buckets.entry(*ns).or_default() += count;
+        let all = buckets.entry(*ns).or_default();
+        *all = all.saturating_add(*count);
     }
     let histogram: Vec<[u64; 2]> = buckets.into_iter().map(|(ns, count)| [ns, count]).collect();
     let percents = [50.0, 90.0, 95.0, 99.0, 99.9, 99.99];
@@ -351,13 +352,18 @@ fn latency_of(passes: &[PassDraft]) -> Option<Latency> {
     })
 }
 
+/// What a file says may be more than a count can hold.
+fn sum(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
+}
+
 /// The middle of the bucket in which a percentile lies.
 fn at(histogram: &[[u64; 2]], percent: f64) -> Option<Percentile> {
-    let all: u64 = histogram.iter().map(|[_, count]| count).sum();
+    let all = sum(histogram.iter().map(|[_, count]| *count));
     let wanted = (all as f64 * percent / 100.0).ceil() as u64;
-    let mut seen = 0;
+    let mut seen = 0_u64;
     let bucket = histogram.iter().find(|[_, count]| {
-        seen += count;
+        seen = seen.saturating_add(*count);
         seen >= wanted
     })?;
     Some(Percentile { percent, ns: bucket[0] + width(bucket[0]) / 2 })

@@ -13,6 +13,17 @@ fn import(name: &str, bytes: &[u8]) -> Option<Record> {
     import::import(name, bytes, NOW).ok()
 }
 
+/// The fuzzer repeated a dd whose count of records a flipped digit had made so large that three of
+/// them are more than 64 bits hold: the sum over the passes overflowed.
+#[test]
+fn counts_too_large_for_their_sum_are_no_panic() {
+    let run = "$ dd if=/dev/zero of=g bs=1M count=64 oflag=direct conv=fdatasync\n64+0 records in\n\
+               8220341821408367952+0 records out\n67108864 bytes (67 MB, 64 MiB) copied, 0.05 s, \
+               1.3 GB/s\n";
+    let record = import("dd.txt", run.repeat(3).as_bytes()).expect("three passes of a cell");
+    assert_eq!(record.cells[0].total.operations, u64::MAX);
+}
+
 #[test]
 fn a_file_that_ends_early_is_no_panic_and_of_fio_refused() {
     let mut random = Rng::new(17, 0);
