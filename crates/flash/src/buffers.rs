@@ -88,9 +88,10 @@ impl Buffers {
     fn make_room(&mut self, bytes: u64) {
         let full =
             |buffers: &Self| buffers.out_bytes + buffers.spare_bytes + bytes > buffers.limit_bytes;
-        if full(self) {
-            self.join_halves();
+        if !full(self) {
+            return;
         }
+        self.join_halves();
         for class in (0..self.spare.len()).rev() {
             let mut kept = Vec::new();
             while let Some(buffer) = self.spare[class].pop() {

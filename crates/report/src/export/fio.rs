@@ -199,24 +199,25 @@ fn times(latency: Option<&Latency>) -> Value {
 
 /// Of the histogram, whose buckets are within 0.8 % of what they hold.
 fn deviation(latency: &Latency) -> f64 {
-    let count: u64 = latency.histogram.iter().map(|[_, count]| count).sum();
+    // What was imported may say more than a count can hold.
+    let count: f64 = latency.histogram.iter().map(|&[_, count]| count as f64).sum();
     let squares: f64 = latency
         .histogram
         .iter()
         .map(|&[ns, count]| (ns as f64 - latency.mean_ns).powi(2) * count as f64)
         .sum();
-    if count == 0 { 0.0 } else { (squares / count as f64).sqrt() }
+    if count == 0.0 { 0.0 } else { (squares / count).sqrt() }
 }
 
 /// fio's table of one unit in percent: each entry what lies from the one before to below it. `from`
 /// is where the unit begins, in ns.
 fn distribution(buckets: &[[u64; 2]], unit_ns: u64, from: u64) -> Value {
     const EDGES: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
-    let all: u64 = buckets.iter().map(|[_, count]| count).sum();
+    let all: f64 = buckets.iter().map(|&[_, count]| count as f64).sum();
     let share = |low: u64, high: u64| {
         let within = buckets.iter().filter(|[ns, _]| (low..high).contains(ns));
-        let count: u64 = within.map(|[_, count]| count).sum();
-        if all == 0 { 0.0 } else { count as f64 * 100.0 / all as f64 }
+        let count: f64 = within.map(|&[_, count]| count as f64).sum();
+        if all == 0.0 { 0.0 } else { count * 100.0 / all }
     };
     let mut table = Map::new();
     let mut low = from;

@@ -337,7 +337,7 @@ impl Cell {
                     amplifications.push(written / (seen[who].ios * job.bytes as f64));
                 }
             }
-            if job.flushes == Flushes::None && checkpoints > 0.0 {
+            if writes && job.flushes == Flushes::None && checkpoints > 0.0 {
                 let flushes = Flushes::After((seen[0].ios / checkpoints).ceil() as u64);
                 place.flush_disk()?;
                 durable.push(seen[0].rate / fio(&others[0], Job { flushes, ..job })?.rate);
