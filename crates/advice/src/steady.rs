@@ -155,10 +155,10 @@ impl Bench<'_> {
             let places = (0..before + counted).map(place).collect();
             let stream = log_stream(if writes { Op::Write } else { Op::Read });
             let offsets = Offsets::listed(places, u64::from(LINE_BYTES));
-            let mut log = Counted::along(&mut opened, &stream, offsets);
-            log.run(&mut opened, Length::of(before))?;
+            let mut log = Counted::along(opened.as_engine(), &stream, offsets);
+            log.run(opened.as_engine(), Length::of(before))?;
             let earlier = opened.traffic.written_bytes();
-            let pace = log.run(&mut opened, Length::of(counted))?;
+            let pace = log.run(opened.as_engine(), Length::of(counted))?;
             *rate = pace.iops() * f64::from(LINE_BYTES);
             if writes {
                 sent = opened.traffic.written_bytes() - earlier;
@@ -214,10 +214,10 @@ impl Session {
         let stream = self.workload.stream(reads);
         let area = Area { offset: 0, bytes: area_bytes.max(stream.block_bytes.into()) };
         // Reads, writes and the mix go to places of their own.
-        let mut workers =
-            Counted::new(&mut self.opened, &stream, area, self.seed ^ reads.to_bits());
+        let engine = self.opened.as_engine();
+        let mut workers = Counted::new(engine, &stream, area, self.seed ^ reads.to_bits());
         let length = Length::of(self.counted).after(before.max(1));
-        Ok(workers.run(&mut self.opened, length)?.iops())
+        Ok(workers.run(engine, length)?.iops())
     }
 }
 
@@ -231,7 +231,8 @@ fn in_order(opened: &mut Opened, area_bytes: u64) -> Result<(), TrialError> {
     let block_bytes = LINE_BYTES.min(area_bytes as u32);
     let stream = Stream { block_bytes, ..log_stream(Op::Write) };
     let area = Area { offset: 0, bytes: lines * u64::from(block_bytes) };
-    Counted::new(opened, &stream, area, 0).run(opened, Length::of(2 * lines))?;
+    let engine = opened.as_engine();
+    Counted::new(engine, &stream, area, 0).run(engine, Length::of(2 * lines))?;
     Ok(())
 }
 

@@ -162,8 +162,8 @@ impl Stream {
 ///
 /// # Panics
 /// Without streams.
-pub fn load<E: Engine + ?Sized>(
-    engine: &mut E,
+pub fn load(
+    engine: &mut dyn Engine,
     streams: &[LoadStream],
     seed: u64,
     length: LoadLength,

@@ -25,12 +25,7 @@ pub fn bound(cell: &CellSpec, span_bytes: u64) -> Option<u64> {
 ///
 /// # Panics
 /// On a cell that works on a file tree, or whose rate is given.
-pub fn workers<E: Engine + ?Sized>(
-    engine: &mut E,
-    cell: &CellSpec,
-    span_bytes: u64,
-    seed: u64,
-) -> Counted {
+pub fn workers(engine: &mut dyn Engine, cell: &CellSpec, span_bytes: u64, seed: u64) -> Counted {
     assert!(cell.tree.is_none(), "a trial works on blocks");
     let streams = cell.streams.iter();
     let streams: Vec<_> =
@@ -42,8 +37,8 @@ pub fn workers<E: Engine + ?Sized>(
 ///
 /// # Errors
 /// The first operation that failed.
-pub fn pass<E: Engine + ?Sized>(
-    engine: &mut E,
+pub fn pass(
+    engine: &mut dyn Engine,
     cell: &CellSpec,
     span_bytes: u64,
     seed: u64,

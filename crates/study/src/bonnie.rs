@@ -228,7 +228,8 @@ fn in_order(opened: &mut Opened, file_bytes: u64, op: Op) -> Result<(), TrialErr
     let stream = Stream::new(op, Pattern::Sequential, BYTES);
     let area = Area { offset: 0, bytes: file_bytes };
     let length = Length::of(file_bytes / u64::from(BYTES));
-    Counted::new(opened, &stream, area, 0).run(opened, length)?;
+    let engine = opened.as_engine();
+    Counted::new(engine, &stream, area, 0).run(engine, length)?;
     Ok(())
 }
 

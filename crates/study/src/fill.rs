@@ -7,7 +7,7 @@ use crate::{
 use block::{
     Actor, Command, Completion, Drive, Durability, Engine, Extent, Instant, Payload, Request, Tag,
 };
-use target::{catalog::Catalog, stack::Opened};
+use target::catalog::Catalog;
 
 /// Size of a write, bytes: the reviews' programs write a megabyte at a time.
 const WRITE_BYTES: u32 = 1 << 20;
@@ -34,28 +34,28 @@ pub(crate) fn fill(
     catalog: &Catalog,
 ) -> Result<(Filled, u64), TrialError> {
     let (mut opened, times_smaller) = opened_small(stack, catalog, Buffer::Share)?;
-    let rates = rates(&mut opened, depth)?;
+    let writes = opened.contract().capacity_bytes / u64::from(WRITE_BYTES);
+    let rates = rates(opened.as_engine(), writes, depth)?;
     let capacity_bytes = opened.contract().capacity_bytes as f64 * times_smaller as f64;
     let part_bytes = capacity_bytes / PARTS as f64;
     Ok((Filled { rates, part_bytes }, opened.engine.hash()))
 }
 
-fn rates(opened: &mut Opened, depth: u16) -> Result<Vec<f64>, TrialError> {
-    let writes = opened.contract().capacity_bytes / u64::from(WRITE_BYTES);
+fn rates(engine: &mut dyn Engine, writes: u64, depth: u16) -> Result<Vec<f64>, TrialError> {
     let mut ends = vec![Instant(0); PARTS + 1];
     let mut done: Vec<Completion> = Vec::new();
     let (mut next, mut outstanding) = (0, 0);
-    ends[0] = opened.now();
+    ends[0] = engine.now();
     while next < writes || outstanding > 0 {
         while next < writes && outstanding < depth {
             let at = Extent { offset: next * u64::from(WRITE_BYTES), bytes: WRITE_BYTES };
             let (from, durability) = (Payload::None, Durability::Cached);
             let command = Command::Write { at, from, durability };
-            opened.submit(Request { tag: Tag(next), actor: Actor(0), drive: Drive(0), command });
+            engine.submit(Request { tag: Tag(next), actor: Actor(0), drive: Drive(0), command });
             next += 1;
             outstanding += 1;
         }
-        opened.wait(Instant::NEVER, &mut done);
+        engine.wait(Instant::NEVER, &mut done);
         for Completion { tag, finished, result, .. } in done.drain(..) {
             result?;
             outstanding -= 1;

@@ -211,7 +211,7 @@ impl Load {
             LoadDemand::Writes { .. } => effort.operations,
         };
         let length = LoadLength { before: effort.operations / 2, counted };
-        Ok(load(opened, &streams, seed, length)?)
+        Ok(load(opened.as_engine(), &streams, seed, length)?)
     }
 
     /// What is asked of what the streams saw: of the probe, where there is one.

@@ -29,12 +29,12 @@ pub(crate) fn overwrite(
 ) -> Result<f64, TrialError> {
     let counters = opened.managed().and_then(|volume| volume.counters());
     let pool_bytes = counters.map(|all| all.clean_pool_bytes);
-    overwrite_from(opened, pool_bytes, block_bytes, threads, before)
+    overwrite_from(opened.as_engine(), pool_bytes, block_bytes, threads, before)
 }
 
 /// The same of a volume whose clean pool has so many bytes.
-pub(crate) fn overwrite_from<E: Engine + ?Sized>(
-    volume: &mut E,
+pub(crate) fn overwrite_from(
+    volume: &mut dyn Engine,
     pool_bytes: Option<u64>,
     block_bytes: u32,
     threads: u16,
@@ -49,8 +49,8 @@ pub(crate) fn overwrite_from<E: Engine + ?Sized>(
 
 /// Workers of bm-flash's random writes over the first `span_bytes`, which go on from run to run:
 /// what ends them is no number of operations that is known before.
-pub(crate) fn random_writers<E: Engine + ?Sized>(
-    engine: &mut E,
+pub(crate) fn random_writers(
+    engine: &mut dyn Engine,
     block_bytes: u32,
     threads: u16,
     span_bytes: u64,
@@ -63,8 +63,8 @@ pub(crate) fn random_writers<E: Engine + ?Sized>(
 
 /// Random writes into half of a managed volume's free space; a second. What is in memory or in a
 /// drive's buffer is not done: the clock stops after a flush.
-fn burst<E: Engine + ?Sized>(
-    volume: &mut E,
+fn burst(
+    volume: &mut dyn Engine,
     pool_bytes: u64,
     block_bytes: u32,
     threads: u16,
@@ -80,11 +80,7 @@ fn burst<E: Engine + ?Sized>(
 /// Random writes until their rate lasts; a second. It does when [`LASTING`] windows in a row, each
 /// of a quarter of the blocks, differ by no more than [`LASTING_SPREAD`]; their mean is the rate.
 /// The SNIA's test specification asks as much of a steady state, but less closely.
-fn sustained<E: Engine + ?Sized>(
-    volume: &mut E,
-    block_bytes: u32,
-    threads: u16,
-) -> Result<f64, TrialError> {
+fn sustained(volume: &mut dyn Engine, block_bytes: u32, threads: u16) -> Result<f64, TrialError> {
     let span_bytes = volume.geometry(Drive(0)).capacity_bytes;
     let length = Length::of((span_bytes / u64::from(block_bytes)).div_ceil(4));
     let mut writers = random_writers(volume, block_bytes, threads, span_bytes);

@@ -51,7 +51,7 @@ pub(crate) fn pass(
 ) -> Result<Pace, TrialError> {
     opened.make_ready(cell)?;
     let span_bytes = opened.contract().capacity_bytes;
-    Ok(lab::trial::pass(opened, cell, span_bytes, SEED, length)?)
+    Ok(lab::trial::pass(opened.as_engine(), cell, span_bytes, SEED, length)?)
 }
 
 /// The first cell of a built-in method that fits, under these settings.

@@ -49,7 +49,8 @@ impl Streams {
         let bytes = u64::from(self.block_bytes);
         // The first windows are small.
         let length = Length::of(read_bytes / bytes).after(read_bytes / 4 / bytes);
-        let pace = Counted::of_streams(opened, &readers, seed).run(opened, length)?;
+        let engine = opened.as_engine();
+        let pace = Counted::of_streams(engine, &readers, seed).run(engine, length)?;
         Ok(pace.iops() * bytes as f64)
     }
 }

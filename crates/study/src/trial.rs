@@ -424,8 +424,9 @@ impl Bench<'_> {
                 // Twice what there is: what was free at first is used up.
                 let length = Length::of(blocks / 4).after(2 * blocks);
                 opened.make_ready(&bm_flash(Op::Write, Pattern::Random, 4096, DEPTH))?;
-                let mut writers = random_writers(&mut opened, 4096, DEPTH, half_bytes);
-                writers.run(&mut opened, length)?.iops()
+                let engine = opened.as_engine();
+                let mut writers = random_writers(engine, 4096, DEPTH, half_bytes);
+                writers.run(engine, length)?.iops()
             }
         };
         Ok((value, opened.engine.hash()))
@@ -487,8 +488,9 @@ fn fill_in_order(opened: &mut Opened, file_bytes: u64) -> Result<(), TrialError>
     let calls = file_bytes.min(opened.contract().capacity_bytes) / u64::from(BYTES);
     let area = Area { offset: 0, bytes: calls.max(1) * u64::from(BYTES) };
     let stream = Stream::new(Op::Write.into(), Pattern::Sequential, BYTES);
-    Counted::new(opened, &stream, area, SEED).run(opened, Length::of(calls))?;
-    once(opened, Command::Flush)?;
+    let engine = opened.as_engine();
+    Counted::new(engine, &stream, area, SEED).run(engine, Length::of(calls))?;
+    once(engine, Command::Flush)?;
     if let Some(files) = opened.file_system() {
         files.drop_cache();
     }

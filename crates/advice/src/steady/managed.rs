@@ -51,8 +51,9 @@ impl Bench<'_> {
         let lines = (area_bytes / line_bytes).max(1);
         let area_bytes = lines * line_bytes;
         let area = Area { offset: 0, bytes: area_bytes };
-        Counted::new(&mut opened, &log_stream(Op::Write), area, self.seed)
-            .run(&mut opened, Length::of(lines))?;
+        let engine = opened.as_engine();
+        Counted::new(engine, &log_stream(Op::Write), area, self.seed)
+            .run(engine, Length::of(lines))?;
         let blocks = (area_bytes as f64 / block_bytes) as u64;
         let writes = 1.0 - self.workload.reads;
         let counted = (blocks / COUNTED_PART) as f64 / writes.max(1e-6);

@@ -81,20 +81,21 @@ fn at(
     let lines = blocks * BLOCK_BYTES / LINE_BYTES;
     let area = Area { offset: 0, bytes: blocks * BLOCK_BYTES };
     let fill = stream(Op::Write, Pattern::Sequential, LINE_BYTES);
-    let fill = Counted::new(&mut opened, &fill, area, SEED).run(&mut opened, Length::of(lines));
+    let engine = opened.as_engine();
+    let fill = Counted::new(engine, &fill, area, SEED).run(engine, Length::of(lines));
     fill.map_err(TrialError::from)?;
     let write_bytes = rates.blocks.write_bytes;
     let overwrites = stream(Op::Write, skew, write_bytes);
-    let mut overwrites = Counted::new(&mut opened, &overwrites, area, SEED);
+    let mut overwrites = Counted::new(opened.as_engine(), &overwrites, area, SEED);
     let (rounds, warm) = ROUNDS;
     let writes = (blocks * BLOCK_BYTES / write_bytes).max(1);
     let mut overwrite = |opened: &mut Opened, count| {
-        overwrites.run(opened, Length::of(count)).map_err(TrialError::from)
+        overwrites.run(opened.as_engine(), Length::of(count)).map_err(TrialError::from)
     };
     overwrite(&mut opened, warm * writes)?;
     let (before, start) = (counters(&opened), opened_now(&opened));
     let counted = overwrite(&mut opened, (rounds - warm) * writes)?.operations;
-    once(&mut opened, Command::Flush).map_err(TrialError::from)?;
+    once(opened.as_engine(), Command::Flush).map_err(TrialError::from)?;
     let (after, end) = (counters(&opened), opened_now(&opened));
     let host = (after.host_blocks - before.host_blocks) as f64;
     let copied = (after.copied_blocks - before.copied_blocks) as f64;

@@ -7,7 +7,7 @@ use record::Record;
 use study::TrialError;
 use target::{
     catalog::Catalog,
-    stack::{self, Opened, Stack},
+    stack::{self, Stack},
 };
 
 pub const BLOCK_BYTES: u64 = 4096;
@@ -109,7 +109,7 @@ pub fn of_model(stack: &Stack, blocks: Blocks) -> Result<Rates, AdviceError> {
     let lines = span_bytes / LINE_BYTES;
     let span = Area { offset: 0, bytes: span_bytes };
     let sequential = |op| stream(op, Pattern::Sequential, LINE_BYTES);
-    let engine = &mut opened;
+    let engine = opened.as_engine();
     let write_lines = per_second(engine, &sequential(Op::Write), span, lines)?;
     let read_lines = per_second(engine, &sequential(Op::Read), span, lines)?;
     let area = Area { offset: 0, bytes: area_bytes };
@@ -137,7 +137,7 @@ pub fn stream(op: Op, pattern: Pattern, block_bytes: u64) -> Stream {
 /// Completions a second of virtual time, over as many operations or until enough time has passed;
 /// what is cached at the end is flushed and counts.
 fn per_second(
-    engine: &mut Opened,
+    engine: &mut dyn Engine,
     stream: &Stream,
     area: Area,
     operations: u64,

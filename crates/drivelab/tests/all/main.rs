@@ -9,6 +9,11 @@ mod common;
 mod advise;
 mod bad_input;
 mod buffered;
+// Tests begin in the order of their names: what takes as long as its clock says is not to be waited
+// for alone at the end.
+mod by_the_clock {
+    mod quota;
+}
 mod bytes;
 mod campaign;
 mod cells;
@@ -47,7 +52,6 @@ mod outputs;
 mod power_cut;
 mod promises;
 mod push;
-mod quota;
 mod read_only;
 mod readme;
 mod record;

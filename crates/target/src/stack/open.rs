@@ -171,6 +171,13 @@ impl Wrapper for Opened {
 }
 
 impl Opened {
+    /// As an engine whose calls are compiled in this room, which a release optimises. An `Opened`
+    /// itself is one as well: then they are compiled where it is used, at that room's level.
+    #[inline(never)]
+    pub fn as_engine(&mut self) -> &mut dyn Engine {
+        self
+    }
+
     /// The contract at the top.
     pub fn contract(&self) -> Geometry {
         self.engine.geometry(Drive(0))

@@ -31,7 +31,7 @@ impl Length {
         Self { before, ..self }
     }
 
-    fn is_over<E: Engine + ?Sized>(&self, engine: &E) -> bool {
+    fn is_over(&self, engine: &dyn Engine) -> bool {
         self.until != Instant::NEVER && engine.now() >= self.until
     }
 }
@@ -61,7 +61,7 @@ pub struct Counted {
 
 impl Counted {
     /// The workers of `stream`, all of whose random choices come from `seed`.
-    pub fn new<E: Engine + ?Sized>(engine: &mut E, stream: &Stream, area: Area, seed: u64) -> Self {
+    pub fn new(engine: &mut dyn Engine, stream: &Stream, area: Area, seed: u64) -> Self {
         Self::of_streams(engine, &[(stream.clone(), area)], seed)
     }
 
@@ -70,11 +70,7 @@ impl Counted {
     ///
     /// # Panics
     /// On a stream with a rate, think time or a later start: it is no plain closed loop.
-    pub fn of_streams<E: Engine + ?Sized>(
-        engine: &mut E,
-        streams: &[(Stream, Area)],
-        seed: u64,
-    ) -> Self {
+    pub fn of_streams(engine: &mut dyn Engine, streams: &[(Stream, Area)], seed: u64) -> Self {
         let mut workers: Vec<Worker> = Vec::new();
         for (index, (stream, area)) in streams.iter().enumerate() {
             let is_plain = !stream.is_paced() && stream.start_after_s == 0.0;
@@ -99,7 +95,7 @@ impl Counted {
     }
 
     /// One worker that goes where `offsets` say, whatever the stream's pattern.
-    pub fn along<E: Engine + ?Sized>(engine: &mut E, stream: &Stream, offsets: Offsets) -> Self {
+    pub fn along(engine: &mut dyn Engine, stream: &Stream, offsets: Offsets) -> Self {
         assert_eq!(stream.threads, 1, "one list for one worker");
         let area = Area { offset: 0, bytes: u64::from(stream.block_bytes) };
         let mut counted = Self::new(engine, stream, area, 0);
@@ -129,11 +125,7 @@ impl Counted {
     ///
     /// # Errors
     /// The first operation that failed.
-    pub fn run<E: Engine + ?Sized>(
-        &mut self,
-        engine: &mut E,
-        length: Length,
-    ) -> Result<Pace, Failure> {
+    pub fn run(&mut self, engine: &mut dyn Engine, length: Length) -> Result<Pace, Failure> {
         let total = length.before + length.counted;
         let (mut issued, mut completed) = (0, 0);
         let mut start = engine.now();
@@ -186,7 +178,7 @@ impl Phase {
 ///
 /// # Errors
 /// The drive's.
-pub fn once<E: Engine + ?Sized>(engine: &mut E, command: Command) -> Result<u64, IoError> {
+pub fn once(engine: &mut dyn Engine, command: Command) -> Result<u64, IoError> {
     let before = engine.now();
     let completion = submit_and_wait(engine, command);
     completion.result?;
