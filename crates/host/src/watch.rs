@@ -53,16 +53,19 @@ pub struct Traffic {
     pub read_bytes: u64,
     /// Written to the device.
     pub written_bytes: u64,
+    /// Reads and writes that the device completed.
+    pub requests: u64,
 }
 
 impl Traffic {
-    /// From /sys/block/*/stat: sectors read stand third, sectors written seventh
-    /// (Documentation/block/stat.rst).
+    /// From /sys/block/*/stat: reads stand first, sectors read third, writes fifth, sectors written
+    /// seventh (Documentation/block/stat.rst).
     pub fn parse_stat(text: &str) -> Option<Self> {
         let field = |index: usize| text.split_whitespace().nth(index)?.parse::<u64>().ok();
         Some(Self {
             read_bytes: field(2)?.saturating_mul(SECTOR_BYTES),
             written_bytes: field(6)?.saturating_mul(SECTOR_BYTES),
+            requests: field(0)?.saturating_add(field(4)?),
         })
     }
 
@@ -183,8 +186,12 @@ mod tests {
     }
 
     #[test]
-    fn sectors_are_read_from_both_files_alike() {
-        let expected = Traffic { read_bytes: 5_800_194 * 512, written_bytes: 1_309_504 * 512 };
+    fn traffic_is_read_from_both_files_alike() {
+        let expected = Traffic {
+            read_bytes: 5_800_194 * 512,
+            written_bytes: 1_309_504 * 512,
+            requests: 52_865 + 14_794,
+        };
         assert_eq!(Traffic::parse_diskstats(DISKSTATS, "vda"), Some(expected));
         let stat =
             "   52865    11035  5800194    14706    14794    14703  1309504     3443        0";

@@ -244,7 +244,9 @@ pub struct Observation {
     pub drive_read_bytes: Option<u64>,
     /// Bytes the drives have written since boot.
     pub drive_written_bytes: Option<u64>,
-    /// Of them, those that went to flash beside disks; only a model knows.
+    /// Reads and writes that the drives have completed since boot; no model counts them.
+    pub drive_requests: Option<u64>,
+    /// Of the bytes written, those that went to flash beside disks; only a model knows.
     pub beside_written_bytes: Option<u64>,
     /// What flash that is a cache has done so far; only a model knows.
     pub ssd_cache: Option<SsdCachePass>,

@@ -294,6 +294,9 @@ pub struct Queue {
     pub requests: Option<u64>,
     /// Largest discard, bytes; 0 means no TRIM.
     pub discard_bytes_max: Option<u64>,
+    /// Places in memory that one command takes its data from, or puts them to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segments_max: Option<u64>,
     /// Of a zoned device, `host-managed` or `host-aware`; absent for any other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zoned: Option<String>,

@@ -52,6 +52,8 @@ flags! {
     LinkLimited "link_limited" cure "check the slot, cable and port: the record names the link";
     /// The link is slower or narrower than drive and slot can do.
     LinkDegraded "link_degraded" cure "reseat the drive, or try another slot or cable";
+    /// A block lay in more pages than one command takes.
+    CutTransfers "cut_transfers" cure "try io = direct,hugepages";
     /// Reads came from the page cache, not from the drive.
     CacheServed "cache_served" cure "use --io direct";
     /// The data set fits into the host's memory and the cell is buffered.

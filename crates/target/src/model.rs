@@ -265,6 +265,7 @@ impl Target for ModelTarget {
         Observation {
             drive_read_bytes: Some(traffic.read_bytes()),
             drive_written_bytes: Some(traffic.written_bytes()),
+            drive_requests: None,
             beside_written_bytes: traffic.beside_written_bytes(),
             ssd_cache: opened.engine.ssd_cache.as_ref().map(|tally| {
                 let seen = tally.counters();

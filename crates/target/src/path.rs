@@ -386,6 +386,7 @@ impl Target for PathTarget {
             cpu_steal: sample.cpu.map_or(0, |cpu| cpu.steal),
             drive_read_bytes: sample.traffic.map(|traffic| traffic.read_bytes),
             drive_written_bytes: sample.traffic.map(|traffic| traffic.written_bytes),
+            drive_requests: sample.traffic.map(|traffic| traffic.requests),
             beside_written_bytes: None,
             ssd_cache: None,
             temperature_celsius: sample.temperature_celsius,

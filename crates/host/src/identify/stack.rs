@@ -188,6 +188,7 @@ fn queue_of(device: &BlockDevice) -> Queue {
         physical_block_bytes: device.queue_integer("physical_block_size"),
         requests: device.queue_integer("nr_requests"),
         discard_bytes_max: device.queue_integer("discard_max_bytes"),
+        segments_max: device.queue_integer("max_segments"),
         zoned: device.queue_text("zoned").filter(|kind| kind != "none"),
     }
 }

@@ -15,9 +15,9 @@ use super::{
 use crate::{
     method::CellSpec,
     target::Observation,
-    workload::{Area, Caching, Op, Pattern, Stream},
+    workload::{Area, Caching, Op, Pages, Pattern, Stream},
 };
-use block::{counted, one_or};
+use block::{counted, display_bytes, one_or};
 use memory::{cache_served, fits_in_memory, lying_flush, not_durable, volatile_cache};
 use others::{allocating, degraded, foreign_io, resync, steal};
 use rates::{burst, drifting, left_steady_state, spent_credit, throttling, warm_up};
@@ -32,6 +32,10 @@ const ENGINE_COSTS_MIN: f64 = 5.0;
 const LINK_FULL: f64 = 0.95;
 /// What is faster than this share of the link did not come over it.
 const LINK_EXCEEDED: f64 = 1.05;
+/// Pages that memory usually comes in.
+const PAGE_BYTES: u32 = 4096;
+/// Blocks are cut if the drive's requests are so many times smaller.
+const CUT_MIN: f64 = 1.5;
 /// Share of the asked-for depth that counts as reached.
 const DEPTH_REACHED: f64 = 0.8;
 /// Latency from the intended start over latency from submission at p99.
@@ -79,7 +83,7 @@ pub(super) struct Scene<'a> {
 
 /// Every flag that one pass of one stream earned, with its sentence.
 pub(super) fn find(scene: &Scene<'_>) -> Vec<Warning> {
-    let checks: [fn(&Scene<'_>) -> Option<Warning>; 27] = [
+    let checks: [fn(&Scene<'_>) -> Option<Warning>; 28] = [
         |scene| scene.remedy.warning(scene.stream, scene.pass),
         io_errors,
         stalled,
@@ -93,6 +97,7 @@ pub(super) fn find(scene: &Scene<'_>) -> Vec<Warning> {
         cpu_limited,
         engine_limited,
         link_limited,
+        cut_transfers,
         cache_served,
         fits_in_memory,
         not_durable,
@@ -198,6 +203,34 @@ fn link_limited(scene: &Scene<'_>) -> Option<Warning> {
             Flag::LinkLimited,
             format!("{rate:.0} MB/s of the {full:.0} MB/s that {} carries", link.negotiated),
         )
+    })?
+}
+
+/// Blocks in more pages than the drive takes in a command, where its counters say that it got them
+/// in pieces: pages may lie side by side, and then do not count each.
+fn cut_transfers(scene: &Scene<'_>) -> Option<Warning> {
+    let stream = scene.stream;
+    let in_pages = stream.io.caching == Caching::Direct && stream.io.pages == Pages::Usual;
+    if !in_pages || stream.op.carries_nothing() || scene.cell.streams.len() > 1 {
+        return None;
+    }
+    let queues = scene.target.stack.iter().filter_map(|layer| layer.queue.as_ref());
+    let segments = queues.filter_map(|queue| queue.segments_max).min()?;
+    if u64::from(stream.block_bytes.div_ceil(PAGE_BYTES)) <= segments {
+        return None;
+    }
+    let grown = |of: fn(&Observation) -> Option<u64>| {
+        Some(of(&scene.after)?.saturating_sub(of(&scene.before)?))
+    };
+    let bytes = grown(|seen| seen.drive_read_bytes)? + grown(|seen| seen.drive_written_bytes)?;
+    let each = bytes.checked_div(grown(|seen| seen.drive_requests)?)?;
+    (each as f64 * CUT_MIN <= f64::from(stream.block_bytes)).then(|| {
+        let (block, each) = (display_bytes(stream.block_bytes.into()), display_bytes(each));
+        let seen = format!(
+            "blocks of {block} came to the drive in requests of {each}, for it takes {segments} \
+             pages of memory in one"
+        );
+        warn(Flag::CutTransfers, seen)
     })?
 }
 

@@ -254,6 +254,34 @@ fn a_rate_at_the_links_is_the_links() {
     assert_eq!(seen(&reader(2_300_000), STREAM_READ), [], "456 MB/s");
 }
 
+/// A drive that takes 254 places in a command got each MiB in two, and gave half of what it could:
+/// the page said nothing.
+#[test]
+fn blocks_in_more_pages_than_a_command_takes_are_cut() {
+    let drive = |segments: Option<u64>, request_bytes: u64| {
+        let target = Scripted::calm().observed(move |life| Observation {
+            drive_requests: Some((life.read_bytes + life.written_bytes) / request_bytes),
+            ..honest(life)
+        });
+        target.with(|facts| facts.queue().segments_max = segments)
+    };
+    let is_cut = |target: &Scripted, cells: &str| seen(target, cells).contains(&Flag::CutTransfers);
+    let cut = drive(Some(254), 512 << 10);
+    for cells in [STREAM_READ, STREAM_WRITE] {
+        let record = Lab::new(&cut, cells).once().run();
+        let text = warning(&record, Flag::CutTransfers);
+        let start = "blocks of 1 MiB came to the drive in requests of 512 KiB, for it takes 254 ";
+        assert!(text.starts_with(start), "{text}");
+        let huge = format!("{cells}\nio = 'direct,hugepages'");
+        assert!(!is_cut(&cut, &huge), "huge pages are few");
+        assert!(!is_cut(&drive(Some(254), 1 << 20), cells), "pages lay side by side");
+        assert!(!is_cut(&drive(Some(256), 512 << 10), cells), "cut for another reason");
+        assert!(!is_cut(&drive(None, 512 << 10), cells), "nobody knows");
+    }
+    let block = |kib: u32| format!("[[cell]]\nop = 'read'\nblock = '{kib}KiB'");
+    assert!(is_cut(&cut, &block(1020)) && !is_cut(&cut, &block(1016)), "254 pages and one more");
+}
+
 /// The first link of a stack was taken for all of it: two drives of a RAID-0 were limited by the
 /// link of one. And a rate far above the link did not come over it.
 #[test]

@@ -59,6 +59,7 @@ impl FakeMachine {
             ("logical_block_size", "512"),
             ("physical_block_size", "4096"),
             ("nr_requests", "64"),
+            ("max_segments", "168"),
             ("discard_max_bytes", "0"),
             ("zoned", "none"),
         ] {

@@ -134,6 +134,7 @@ pub fn honest(life: &Life) -> Observation {
         cpu_steal: 0,
         drive_read_bytes: Some(life.read_bytes),
         drive_written_bytes: Some(life.written_bytes),
+        drive_requests: None,
         beside_written_bytes: None,
         ssd_cache: None,
         temperature_celsius: Some(38.0),

@@ -60,6 +60,7 @@ const LINES: &[(Flag, Severity, &str, &str)] = &[
     (Flag::EngineLimited, Doubt, "the engine's cost shows", "compare with `run null:`"),
     (Flag::LinkLimited, Circumstance, "as fast as the link", "check slot, cable, port"),
     (Flag::LinkDegraded, Doubt, "drive and slot can do more", "reseat it; another slot or cable"),
+    (Flag::CutTransfers, Doubt, "blocks went in pieces", "ask in huge pages: io=direct,hugepages"),
     (Flag::CacheServed, Wrong, "read from memory, not from the drive", "use --io direct"),
     (Flag::FitsInMemory, Wrong, "all of it fits into memory", "more --size, or --io direct"),
     (Flag::NotDurable, Doubt, "a power cut would lose some of it", "--set flush=timed"),
