@@ -297,6 +297,9 @@ pub struct Queue {
     /// Places in memory that one command takes its data from, or puts them to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segments_max: Option<u64>,
+    /// Data of one command, bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfer_bytes_max: Option<u64>,
     /// Of a zoned device, `host-managed` or `host-aware`; absent for any other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zoned: Option<String>,

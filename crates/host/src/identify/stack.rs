@@ -189,6 +189,9 @@ fn queue_of(device: &BlockDevice) -> Queue {
         requests: device.queue_integer("nr_requests"),
         discard_bytes_max: device.queue_integer("discard_max_bytes"),
         segments_max: device.queue_integer("max_segments"),
+        transfer_bytes_max: device
+            .queue_integer("max_sectors_kb")
+            .map(|kib| kib.saturating_mul(1024)),
         zoned: device.queue_text("zoned").filter(|kind| kind != "none"),
     }
 }

@@ -33,8 +33,8 @@ const LINK_FULL: f64 = 0.95;
 /// What is faster than this share of the link did not come over it.
 const LINK_EXCEEDED: f64 = 1.05;
 /// Pages that memory usually comes in.
-const PAGE_BYTES: u32 = 4096;
-/// Blocks are cut if the drive's requests are so many times smaller.
+const PAGE_BYTES: u64 = 4096;
+/// Blocks are cut if requests are so many times smaller than they could be.
 const CUT_MIN: f64 = 1.5;
 /// Share of the asked-for depth that counts as reached.
 const DEPTH_REACHED: f64 = 0.8;
@@ -214,9 +214,12 @@ fn cut_transfers(scene: &Scene<'_>) -> Option<Warning> {
     if !in_pages || stream.op.carries_nothing() || scene.cell.streams.len() > 1 {
         return None;
     }
-    let queues = scene.target.stack.iter().filter_map(|layer| layer.queue.as_ref());
-    let segments = queues.filter_map(|queue| queue.segments_max).min()?;
-    if u64::from(stream.block_bytes.div_ceil(PAGE_BYTES)) <= segments {
+    let queues = || scene.target.stack.iter().filter_map(|layer| layer.queue.as_ref());
+    let segments = queues().filter_map(|queue| queue.segments_max).min()?;
+    // What is too long for one command is cut in any pages.
+    let transfer = queues().filter_map(|queue| queue.transfer_bytes_max).min()?;
+    let whole = transfer.min(stream.block_bytes.into());
+    if whole.div_ceil(PAGE_BYTES) <= segments {
         return None;
     }
     let grown = |of: fn(&Observation) -> Option<u64>| {
@@ -224,7 +227,7 @@ fn cut_transfers(scene: &Scene<'_>) -> Option<Warning> {
     };
     let bytes = grown(|seen| seen.drive_read_bytes)? + grown(|seen| seen.drive_written_bytes)?;
     let each = bytes.checked_div(grown(|seen| seen.drive_requests)?)?;
-    (each as f64 * CUT_MIN <= f64::from(stream.block_bytes)).then(|| {
+    (each as f64 * CUT_MIN <= whole as f64).then(|| {
         let (block, each) = (display_bytes(stream.block_bytes.into()), display_bytes(each));
         let seen = format!(
             "blocks of {block} came to the drive in requests of {each}, for it takes {segments} \

@@ -263,7 +263,10 @@ fn blocks_in_more_pages_than_a_command_takes_are_cut() {
             drive_requests: Some((life.read_bytes + life.written_bytes) / request_bytes),
             ..honest(life)
         });
-        target.with(|facts| facts.queue().segments_max = segments)
+        target.with(|facts| {
+            facts.queue().segments_max = segments;
+            facts.queue().transfer_bytes_max = Some(1280 << 10);
+        })
     };
     let is_cut = |target: &Scripted, cells: &str| seen(target, cells).contains(&Flag::CutTransfers);
     let cut = drive(Some(254), 512 << 10);
@@ -278,6 +281,9 @@ fn blocks_in_more_pages_than_a_command_takes_are_cut() {
         assert!(!is_cut(&drive(Some(256), 512 << 10), cells), "cut for another reason");
         assert!(!is_cut(&drive(None, 512 << 10), cells), "nobody knows");
     }
+    let short = drive(Some(254), 512 << 10)
+        .with(|facts| facts.queue().transfer_bytes_max = Some(512 << 10));
+    assert!(!is_cut(&short, STREAM_READ), "no command is longer, whatever the pages");
     let block = |kib: u32| format!("[[cell]]\nop = 'read'\nblock = '{kib}KiB'");
     assert!(is_cut(&cut, &block(1020)) && !is_cut(&cut, &block(1016)), "254 pages and one more");
 }

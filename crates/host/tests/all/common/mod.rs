@@ -60,6 +60,7 @@ impl FakeMachine {
             ("physical_block_size", "4096"),
             ("nr_requests", "64"),
             ("max_segments", "168"),
+            ("max_sectors_kb", "1280"),
             ("discard_max_bytes", "0"),
             ("zoned", "none"),
         ] {
