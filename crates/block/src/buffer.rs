@@ -18,7 +18,8 @@ use std::{
     sync::Arc,
 };
 
-const PAGE_BYTES: usize = 4096;
+/// A page of the usual size.
+pub const PAGE_BYTES: usize = 4096;
 /// A huge page of x86-64, and of aarch64 with pages of 4 KiB.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 

@@ -28,7 +28,7 @@ mod size;
 mod slots;
 mod wrapper;
 
-pub use buffer::{Buf, HUGE_PAGE_BYTES, Pages, Region};
+pub use buffer::{Buf, HUGE_PAGE_BYTES, PAGE_BYTES, Pages, Region};
 pub use count::{counted, one_or};
 pub use engine::{Allocation, Data, Engine, Geometry, submit_and_wait, submit_to_and_wait};
 pub use machine::{Effects, Machine, Stack};

@@ -262,6 +262,11 @@ pub struct Observation {
 }
 
 impl Observation {
+    /// How much a counter has grown since `before`; nothing where it is not told at both times.
+    pub(crate) fn grown_since(&self, before: &Self, of: fn(&Self) -> Option<u64>) -> Option<u64> {
+        Some(of(self)?.saturating_sub(of(before)?))
+    }
+
     /// What a cache on flash did since `before`.
     pub(crate) fn cached_since(&self, before: &Self) -> Option<SsdCachePass> {
         let both = before.ssd_cache.zip(self.ssd_cache);

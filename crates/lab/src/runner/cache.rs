@@ -103,9 +103,7 @@ impl View<'_> {
     /// Bytes that came from storage: those fetched for this program or, where nobody counts them,
     /// those that the drive read for all.
     fn fetched_bytes(&self) -> Option<u64> {
-        let grown = |of: fn(&Observation) -> Option<u64>| {
-            Some(of(&self.seen.1)?.saturating_sub(of(&self.seen.0)?))
-        };
+        let grown = |of| self.seen.1.grown_since(&self.seen.0, of);
         let kind = self.target.file_system.as_ref().map(|found| found.kind.as_str());
         let is_counted =
             !self.target.stack.is_empty() && kind.is_none_or(|kind| COUNTED_KINDS.contains(&kind));

@@ -17,7 +17,7 @@ use crate::{
     target::Observation,
     workload::{Area, Caching, Op, Pages, Pattern, Stream},
 };
-use block::{counted, display_bytes, one_or};
+use block::{PAGE_BYTES, counted, display_bytes, one_or};
 use memory::{cache_served, fits_in_memory, lying_flush, not_durable, volatile_cache};
 use others::{allocating, degraded, foreign_io, resync, steal};
 use rates::{burst, drifting, left_steady_state, spent_credit, throttling, warm_up};
@@ -32,8 +32,6 @@ const ENGINE_COSTS_MIN: f64 = 5.0;
 const LINK_FULL: f64 = 0.95;
 /// What is faster than this share of the link did not come over it.
 const LINK_EXCEEDED: f64 = 1.05;
-/// Pages that memory usually comes in.
-const PAGE_BYTES: u64 = 4096;
 /// Blocks are cut if requests are so many times smaller than they could be.
 const CUT_MIN: f64 = 1.5;
 /// Share of the asked-for depth that counts as reached.
@@ -219,12 +217,10 @@ fn cut_transfers(scene: &Scene<'_>) -> Option<Warning> {
     // What is too long for one command is cut in any pages.
     let transfer = queues().filter_map(|queue| queue.transfer_bytes_max).min()?;
     let whole = transfer.min(stream.block_bytes.into());
-    if whole.div_ceil(PAGE_BYTES) <= segments {
+    if whole.div_ceil(PAGE_BYTES as u64) <= segments {
         return None;
     }
-    let grown = |of: fn(&Observation) -> Option<u64>| {
-        Some(of(&scene.after)?.saturating_sub(of(&scene.before)?))
-    };
+    let grown = |of| scene.after.grown_since(&scene.before, of);
     let bytes = grown(|seen| seen.drive_read_bytes)? + grown(|seen| seen.drive_written_bytes)?;
     let each = bytes.checked_div(grown(|seen| seen.drive_requests)?)?;
     (each as f64 * CUT_MIN <= whole as f64).then(|| {

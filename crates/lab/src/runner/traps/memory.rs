@@ -40,7 +40,7 @@ pub(super) fn cache_served(scene: &Scene<'_>) -> Option<Warning> {
         return None;
     }
     let issued = scene.pass.bytes;
-    let seen = scene.after.drive_read_bytes?.saturating_sub(scene.before.drive_read_bytes?);
+    let seen = scene.after.grown_since(&scene.before, |seen| seen.drive_read_bytes)?;
     (issued > 0 && (seen as f64) < (1.0 - CACHED_MAX) * issued as f64).then(|| {
         let (seen, issued) = (display_bytes(seen), display_bytes(issued));
         warn(Flag::CacheServed, format!("the drives saw {seen} of the {issued} read"))

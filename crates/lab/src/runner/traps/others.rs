@@ -80,9 +80,8 @@ pub(super) fn foreign_io(scene: &Scene<'_>) -> Option<Warning> {
     if matches!(scene.target.kind, TargetKind::Model | TargetKind::Flash) {
         return None;
     }
-    let delta = |after: Option<u64>, before: Option<u64>| Some(after?.saturating_sub(before?));
-    let read = delta(scene.after.drive_read_bytes, scene.before.drive_read_bytes)?;
-    let written = delta(scene.after.drive_written_bytes, scene.before.drive_written_bytes)?;
+    let read = scene.after.grown_since(&scene.before, |seen| seen.drive_read_bytes)?;
+    let written = scene.after.grown_since(&scene.before, |seen| seen.drive_written_bytes)?;
     let buffered = scene.cell.streams.iter().any(|s| s.io.caching == Caching::Buffered);
     let journals = scene.cell.streams.iter().any(|stream| {
         // What a file system notes of holes and zeroes is more than they carry.
