@@ -56,6 +56,17 @@ pub struct Directory {
     path: PathBuf,
 }
 
+/// What became of a file of ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GivenBack {
+    /// Its name is gone, and with it the file.
+    Removed,
+    /// It has another name somewhere; it is empty.
+    Emptied,
+    /// It had no name any more.
+    AlreadyGone,
+}
+
 /// What tells a file from every other that exists now: device and inode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Identity(u64, u64);
@@ -256,6 +267,25 @@ impl Directory {
         }
         unlinkat(&*self.file, name, AtFlags::empty())?;
         Ok(true)
+    }
+
+    /// Removes the file of ours that is open and was made as `name`. Where it still has a name
+    /// afterwards, because others moved it away, even between looking and removing, it is emptied:
+    /// its space is given back wherever it lies.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn give_back(&self, name: &OsStr, made: &File) -> io::Result<GivenBack> {
+        let removed = match self.remove_file(name, made) {
+            // Moved away at that very moment.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            removed => removed,
+        };
+        if fstat(made)?.st_nlink > 0 {
+            let emptied = made.set_len(0);
+            return removed.and(emptied).map(|()| GivenBack::Emptied);
+        }
+        Ok(if removed? { GivenBack::Removed } else { GivenBack::AlreadyGone })
     }
 
     /// Removes `name` if it leads to `held`, which must be empty; says whether it did.

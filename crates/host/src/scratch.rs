@@ -144,11 +144,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Somebody may have put another file there; that one is not ours to remove, and ours,
-        // wherever it was moved, gives its space back.
-        if !matches!(self.directory.remove_file(&self.name, &self.file), Ok(true)) {
-            let _ = self.file.set_len(0);
-        }
+        let _ = self.directory.give_back(&self.name, &self.file);
     }
 }
 

@@ -84,6 +84,35 @@ fn only_the_file_that_was_made_is_removed_by_its_path() {
     assert!(remove_made(&path("away/out.img"), &made).expect("removed"));
 }
 
+/// The story: root measured in a directory of another user, who renamed the scratch file between
+/// root's look at its name and the removal, and put a file of his own there. That one was removed,
+/// and root's kept its 60 KiB under another name. A second name stands for the renamed one here.
+#[test]
+fn a_file_of_ours_that_keeps_a_name_is_emptied() {
+    let top = tempfile::tempdir().expect("a directory");
+    let (area, name) = (held(top.path()), OsStr::new("ours"));
+    let bytes = |name: &str| fs::metadata(top.path().join(name)).map(|meta| meta.len()).ok();
+    let made = |moves: &dyn Fn(&Path)| {
+        let file = area.create(name).expect("new");
+        file.set_len(61_440).expect("longer");
+        moves(&top.path().join(name));
+        area.give_back(name, &file).expect("given back")
+    };
+    let away = top.path().join("away");
+    assert_eq!(made(&|_| {}), GivenBack::Removed);
+    assert_eq!(made(&|ours| fs::hard_link(ours, &away).expect("linked")), GivenBack::Emptied);
+    assert_eq!((bytes("ours"), bytes("away")), (None, Some(0)));
+    assert_eq!(made(&|ours| fs::rename(ours, &away).expect("renamed")), GivenBack::Emptied);
+    assert_eq!((bytes("ours"), bytes("away")), (None, Some(0)));
+    assert_eq!(made(&|ours| fs::remove_file(ours).expect("removed")), GivenBack::AlreadyGone);
+    let foreign = |ours: &Path| {
+        fs::rename(ours, &away).expect("renamed");
+        fs::write(ours, "his own").expect("another file");
+    };
+    assert_eq!(made(&foreign), GivenBack::Emptied);
+    assert_eq!((bytes("ours"), bytes("away")), (Some(7), Some(0)));
+}
+
 #[test]
 fn what_is_cleared_is_empty_and_what_its_links_lead_to_stays() {
     let top = tempfile::tempdir().expect("a directory");

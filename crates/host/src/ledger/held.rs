@@ -5,9 +5,12 @@
 //! link.
 
 use super::put_back::{PATIENCE, PAUSE, detaching, in_use};
-use crate::{directory::Directory, error::HostError};
+use crate::{
+    directory::{Directory, GivenBack},
+    error::HostError,
+};
 use engine::raw::{LoopDevice, loop_backing};
-use std::{ffi::OsString, fs::File, os::unix::fs::MetadataExt, sync::Arc, thread, time::Instant};
+use std::{ffi::OsString, fs::File, sync::Arc, thread, time::Instant};
 
 /// A change that is held.
 #[derive(Debug)]
@@ -30,12 +33,12 @@ impl Held {
             Self::File { directory, name, file } => {
                 let path = directory.path().join(&name);
                 let failed = |error| HostError::io("remove", &path, error);
-                if directory.remove_file(&name, &file).map_err(failed)? {
-                    log(&format!("rm {}", path.display()));
-                } else if file.metadata().is_ok_and(|meta| meta.nlink() > 0) {
-                    // Moved away: it is ours, wherever it lies, and its space is given back.
-                    log(&format!("truncate --size 0 what was {}", path.display()));
-                    file.set_len(0).map_err(failed)?;
+                match directory.give_back(&name, &file).map_err(failed)? {
+                    GivenBack::Removed => log(&format!("rm {}", path.display())),
+                    GivenBack::Emptied => {
+                        log(&format!("truncate --size 0 what was {}", path.display()));
+                    }
+                    GivenBack::AlreadyGone => {}
                 }
                 Ok(())
             }
