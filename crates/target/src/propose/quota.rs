@@ -129,7 +129,7 @@ fn lasting(cell: &Cell) -> Measured {
 
 /// Operations beyond the rate that lasts. Where the levels part is known to a tick.
 fn excess(seen: &Drained) -> Measured {
-    let half = 2.0 * seen.after_error * seen.at as f64 + seen.after;
+    let half = 2.0 * seen.after_error * seen.spent_at as f64 + seen.after;
     Measured { value: seen.excess, half }
 }
 
@@ -156,7 +156,7 @@ fn idle_s(record: &Record, cell: &Cell) -> Option<f64> {
 }
 
 /// What a rest gave back a second: what was had beyond the lasting rate after it. What the check
-/// below the rate did not ask for is a rest, too.
+/// below the rate did not ask for is a rest, too, and so is the time before it.
 fn refill(record: &Record, name: &str, unused_s: f64, credit: Option<f64>) -> Refill {
     let Some(cell) = named(record, name) else { return Refill::NotSeen };
     let (Some((seen, _)), Some(idle_s)) = (fall(cell), idle_s(record, cell)) else {
@@ -173,13 +173,15 @@ fn refill(record: &Record, name: &str, unused_s: f64, credit: Option<f64>) -> Re
 /// A bucket that has this share of its credit again was full.
 const FULL_AGAIN: f64 = 0.95;
 
-/// Seconds' worth of the lasting rate that the check at 95 % did not ask for.
+/// Seconds' worth of the lasting rate that the check at 95 % and the pause before it did not ask
+/// for.
 fn unused_s(record: &Record) -> f64 {
     let (Some(read), Some(within)) = (named(record, "read-4K"), named(record, "within-4K")) else {
         return 0.0;
     };
     let seconds = last(within).map_or(0.0, |pass| pass.total.seconds);
-    (1.0 - within.iops / lasting(read).value).max(0.0) * seconds
+    let pause_s = idle_s(record, within).unwrap_or(0.0);
+    pause_s + (1.0 - within.iops / lasting(read).value).max(0.0) * seconds
 }
 
 fn check(record: &Record, name: &str) -> Option<Check> {
