@@ -56,7 +56,7 @@ pub fn drained(ticks: &[u64]) -> Option<Drained> {
     };
     let variance = (spread(0, at) + spread(spent_at + 1, count)) / count as f64;
     let noise = (variance * (1.0 / at as f64 + 1.0 / (count - at) as f64)).sqrt();
-    // A client that others hold up has a first level of any shape.
+    // Where other programs hold the client up, the first level has any shape.
     let is_clear = before - after > ERRORS_MIN * noise || ticks[..at].iter().all(stands_out);
     let falls = before > FALL_MIN * after && is_clear;
     let (after, after_error) = level(&ticks[spent_at + 1..]);
