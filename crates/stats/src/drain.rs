@@ -107,9 +107,9 @@ mod tests {
     }
 
     /// The story: six programs took the processors, and a rest of 4.7 s seemed to give back 2.5 or
-    /// 4.3 MB/s where 5.24 were set. The client had stalled in the middle of the credit, and what it
-    /// asked for later was taken for the rate that lasts. Reads of 4 KiB in ticks of 0.1 s; 6,030
-    /// beyond the rate were seen at other times.
+    /// 4.3 MB/s where 5.24 were set. The client had stalled in the middle of the credit, and what
+    /// it asked for later was taken for the rate that lasts. Reads of 4 KiB in ticks of 0.1 s;
+    /// 6,030 beyond the rate were seen at other times.
     #[test]
     fn a_client_that_stalls_in_the_middle_of_its_credit_still_finds_all_of_it() {
         let ticks = [

@@ -131,8 +131,8 @@ fn what_a_run_did_not_reach_is_said() {
 /// The rate filter counts bits, in units of 1024; its bucket is full when it starts. On a busy
 /// machine the reads stall in the middle of the credit; what they asked for later was once taken
 /// for the rate that lasts, and CI failed with a credit of 22 MB for 52 and a refill of a half
-/// (`stats::drained` has the series). Where the reads do not keep up with the filter at all it saves
-/// what they leave; so it is asked again, and a method that is wrong is wrong three times.
+/// (`stats::drained` has the series). Where the reads do not keep up with the filter at all, it
+/// saves what they leave; so it is asked again, and a method that is wrong is wrong three times.
 #[test]
 fn the_method_gives_back_the_rate_the_credit_and_the_refill_of_nbdkits_rate_filter() {
     need_programs!("nbdkit", "nbdfuse", "losetup");
