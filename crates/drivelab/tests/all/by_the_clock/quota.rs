@@ -147,7 +147,6 @@ fn the_method_gives_back_the_rate_the_credit_and_the_refill_of_nbdkits_rate_filt
         let words = [device.text(), "--reads-only", "--max-time", "75s"];
         let toml = fitted(&bench, &FIRST, &words);
         assert!(toml.starts_with("# Quota of "), "{toml}");
-        assert!(toml.contains("not reached     a limit of operations"), "{toml}");
         match misfit(&toml, BURST_S) {
             None => return,
             Some(figure) => misfits.push(format!("{figure}: {toml}")),
@@ -159,6 +158,9 @@ fn the_method_gives_back_the_rate_the_credit_and_the_refill_of_nbdkits_rate_filt
 /// Which figure is more than 5 % from what the filter was set to.
 fn misfit(toml: &str, burst_s: f64) -> Option<String> {
     const RATE: f64 = RateFilter::BYTES_PER_S / 1e6;
+    if !toml.contains("not reached     a limit of operations") {
+        return Some("it counts bytes alone".to_owned());
+    }
     let is_near = |value: f64, set: f64| (value / set - 1.0).abs() <= 0.05;
     for (key, set, set_unit) in
         [("bandwidth", RATE, "MB/s"), ("bandwidth_credit", RATE * burst_s, "MB")]

@@ -28,11 +28,14 @@ pub(super) struct Exchange {
 
 /// A rule within this of every step is good enough.
 const GOOD: f64 = 0.02;
+/// A rule that is less simple must have less than this share of the error.
+const BETTER: f64 = 0.5;
 /// What may count as one operation, KiB.
 const ONE_KIB: [u32; 8] = [4, 8, 16, 32, 64, 128, 256, 512];
 
 impl Exchange {
-    /// The simplest rule that is good enough; where none is, the nearest.
+    /// The simplest rule that is good enough; where none is, the nearest, and a simpler one unless
+    /// another is clearly nearer.
     pub fn through(steps: &[Step]) -> Self {
         let mut steps = steps.to_vec();
         steps.sort_by(|one, two| one.bytes.total_cmp(&two.bytes));
@@ -50,7 +53,7 @@ impl Exchange {
             let rules = group.into_iter().map(|(split, one)| Self::of(&steps, split, one));
             let best = rules.min_by(|one, two| one.error.total_cmp(&two.error));
             let best = best.expect("every group has rules");
-            if nearest.is_none_or(|nearest| best.error < nearest.error) {
+            if nearest.is_none_or(|nearest| best.error < BETTER * nearest.error) {
                 nearest = Some(best);
             }
             if best.error <= GOOD {
@@ -128,6 +131,23 @@ mod tests {
 
     fn close(seen: Option<Measured>, expected: f64) -> bool {
         seen.is_some_and(|seen| (seen.value / expected - 1.0).abs() < 0.01)
+    }
+
+    /// The story: on a busy machine one size was read 6 % too slowly. No rule was within 2 % of
+    /// all, and the nearest by a hair gave nbdkit's rate filter, which counts bytes alone, a limit
+    /// of 1,280 operations besides.
+    #[test]
+    fn one_size_that_was_disturbed_makes_no_second_limit() {
+        // The smallest may have a limit of its own.
+        for at in 1..SIZES_KIB.len() {
+            for off in [0.92, 0.94, 1.06] {
+                let mut bytes = steps(f64::INFINITY, 5.24e6, f64::INFINITY);
+                bytes[at].rate.value *= off;
+                let seen = Exchange::through(&bytes);
+                assert_eq!((seen.operations, seen.one_bytes), (None, None), "{at}, {off}");
+                assert!((seen.bandwidth.expect("bytes").value / 5.24e6 - 1.0).abs() < 0.02);
+            }
+        }
     }
 
     #[test]
