@@ -29,8 +29,12 @@ fn power_cut(bench: &Bench, stack: &str, words: &[&str]) -> Outcome {
 }
 
 fn record(bench: &Bench, words: &[&str]) -> String {
+    record_within(bench, "15ms", words)
+}
+
+fn record_within(bench: &Bench, within: &str, words: &[&str]) -> String {
     let log = bench.path(LOG).to_str().expect("text").to_owned();
-    let words = [&["--size", "64M", "--within", "15ms", "--record-writes", &log], words].concat();
+    let words = [&["--size", "64M", "--within", within, "--record-writes", &log], words].concat();
     let done = power_cut(bench, STACK, &words);
     assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
     let last = done.stdout.lines().last().expect("a line");
@@ -132,26 +136,31 @@ fn what_was_judged_just_before_keeps_its_verdict_and_is_counted() {
     assert!(0 < number("cuts_seen") && number("cuts_seen") < number("cuts"), "{found:#}");
 }
 
-/// Two file systems that are mounted at one moment were waited for. Most cuts take the verdict of
-/// the one before and mount nothing: on a busy machine two of the three workers ended first, and CI
-/// waited for a minute beside the last.
+/// CI waited for a minute for two mounts beside the only worker that was left: on a busy machine a
+/// log of 15 ms had one promise, and nearly all cuts fell into one share. And a worker that was
+/// asked to end before it had a handler died of SIGINT, and the exit code was 2.
 #[test]
 fn a_signal_ends_all_workers_and_everything_is_put_back() {
     need_power_cuts!();
     let bench = Bench::new();
-    let log = record(&bench, &[]);
+    let log = record_within(&bench, "200ms", &[]);
     let area = bench.path("area");
     let words = ["power-cut", STACK, "--replay", &log, "--cuts", "100000", "--workers", "3"];
     for signal in ["INT", "KILL"] {
         let call = bench.drivelab_without_store(words);
         let living = call.variable("TMPDIR", area.to_str().expect("text")).start();
         let deadline = Instant::now() + Duration::from_secs(60);
-        // Two workers, which keep their memory to the end, one of them with its file system.
+        // Two workers, which keep their memory to the end; one of them with its file system, unless
+        // nobody is seen with one for some seconds.
+        let mut two_since = None;
         loop {
             let mounts = mounts_below(&area);
             let count = |what: &str| mounts.iter().filter(|at| at.ends_with(what)).count();
-            if count("/memory") >= 2 && count("/mount") >= 1 {
-                break;
+            if count("/memory") >= 2 {
+                let since = *two_since.get_or_insert_with(Instant::now);
+                if count("/mount") >= 1 || since.elapsed() > Duration::from_secs(3) {
+                    break;
+                }
             }
             assert!(Instant::now() < deadline, "{mounts:?}");
             thread::sleep(Duration::from_millis(1));

@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::{
     io::{BufRead, BufReader, Read},
     num::NonZeroU32,
-    os::unix::process::CommandExt,
+    os::unix::process::{CommandExt, ExitStatusExt},
     process::{Child, Command, Stdio},
     sync::{
         atomic::{AtomicBool, Ordering},
@@ -166,7 +166,9 @@ impl Crew {
             let status = worker.child.wait();
             let complaint = worker.complaint.take().and_then(|thread| thread.join().ok());
             let Ok(status) = status else { continue };
-            let was_asked = status.code() == Some(i32::from(interrupted));
+            // One that had hardly begun dies of it, and has changed nothing.
+            let is_ours = self.is_ending && status.signal() == Some(Signal::INT.as_raw());
+            let was_asked = is_ours || status.code() == Some(i32::from(interrupted));
             if !status.success() && !was_asked && first.is_ok() {
                 let said = complaint.filter(|said| !said.is_empty());
                 let said = said.unwrap_or_else(|| format!("a worker ended with {status}"));
