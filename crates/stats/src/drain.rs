@@ -54,10 +54,12 @@ pub fn drained(ticks: &[u64]) -> Option<Drained> {
         let level = mean(from, to);
         ticks[from..to].iter().map(|&tick| (tick as f64 - level).powi(2)).sum::<f64>()
     };
-    let variance = (spread(0, at) + spread(spent_at + 1, count)) / count as f64;
+    let variance = (spread(0, at) + spread(at + 1, count)) / count as f64;
     let noise = (variance * (1.0 / at as f64 + 1.0 / (count - at) as f64)).sqrt();
-    // Where other programs hold the client up, the first level has any shape.
-    let is_clear = before - after > ERRORS_MIN * noise || ticks[..at].iter().all(stands_out);
+    // Where other programs hold the client up, the first level has any shape, above all others.
+    let later = ticks[at + 1..].iter().max();
+    let is_above = |tick: &u64| stands_out(tick) && Some(tick) > later;
+    let is_clear = before - after > ERRORS_MIN * noise || ticks[..at].iter().all(is_above);
     let falls = before > FALL_MIN * after && is_clear;
     let (after, after_error) = level(&ticks[spent_at + 1..]);
     let excess = sums[spent_at + 1] - after * (spent_at + 1) as f64;
@@ -146,5 +148,11 @@ mod tests {
         let coarse: Vec<u64> = (0..500).map(|tick| u64::from(tick % 5 == 0)).collect();
         assert_eq!(drained(&coarse), None);
         assert_eq!(drained(&[5; 10]), None, "too short to tell");
+        // A client that is held up at first, and not later: the mean is the same.
+        let calm = |tick: u64| 100 + tick % 2;
+        let uneven = |tick: u64| if tick < 3 { 140 } else { 60 + 80 * (tick % 2) };
+        let ticks: Vec<u64> =
+            (0..200).map(|tick| if tick < 60 { uneven(tick) } else { calm(tick) }).collect();
+        assert_eq!(drained(&ticks), None);
     }
 }

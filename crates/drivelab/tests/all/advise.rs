@@ -315,7 +315,7 @@ fn a_trace_that_is_no_workload_is_refused_with_the_cure() {
 #[test]
 fn so_little_data_that_it_is_no_thousandth_of_a_drive_finds_room() {
     for capacity in ["8K", "1M", "12MB"] {
-        let answer = answer(&["--capacity", capacity, "mtron-mobi-16"]);
+        let answer = answer(&["--capacity", capacity, "mtron-mobi-16", "intel-x25e-32"]);
         let volume = places(&answer, "ranked").iter().find(|place| {
             place["name"].as_str().is_some_and(|name| name.starts_with("mtron-mobi-16/flash"))
         });

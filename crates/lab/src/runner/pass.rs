@@ -47,7 +47,7 @@ const DRAINED_TICKS: usize = 100;
 /// Whether the rate fell for good, and what lasts has been seen for long enough.
 fn is_drained(ticks: &[Tick]) -> bool {
     let operations: Vec<u64> = ticks.iter().map(|tick| tick.operations).collect();
-    let enough = |seen: Drained| ticks.len() - seen.spent_at >= DRAINED_TICKS.max(seen.at / 5);
+    let enough = |seen: Drained| ticks.len() - seen.at >= DRAINED_TICKS.max(seen.at / 5);
     drained(&operations).is_some_and(enough)
 }
 
