@@ -42,15 +42,15 @@ pub struct Outcome {
 /// How long trials are.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Effort {
-    /// Operations that count in a random trial; some more go before.
+    /// Operations that count in a random trial, fewer of large blocks; some more go before.
     pub operations: u64,
-    /// Sequential trials move this many bytes.
+    /// Sequential trials move this many bytes, random reads at most twice as many.
     pub file_bytes_max: u64,
 }
 
 impl Effort {
     /// For a report: random trials scatter by under a percent.
-    pub const REPORT: Self = Self { operations: 8_000, file_bytes_max: 2 << 30 };
+    pub const REPORT: Self = Self { operations: 8_000, file_bytes_max: 640 << 20 };
     /// For a search.
     pub const SEARCH: Self = Self { operations: 2_000, file_bytes_max: 256 << 20 };
 }
@@ -270,10 +270,12 @@ impl Bench<'_> {
         block_bytes: u32,
         threads: u16,
     ) -> Result<f64, TrialError> {
+        // Large ones scatter less: fewer are enough.
+        let most = (2 * self.effort.file_bytes_max / u64::from(block_bytes)).max(1);
         let counted = match op {
-            Op::Read => self.effort.operations,
+            Op::Read => self.effort.operations.min(most),
             // An array's buffers take thousands of writes before its slowest drive is felt.
-            Op::Write => 2 * self.effort.operations,
+            Op::Write => 2 * self.effort.operations.min(most),
         };
         let length = Length::of(counted).after(counted / 4 + 8 * u64::from(threads));
         let cell = bm_flash(op, Pattern::Random, block_bytes, threads);

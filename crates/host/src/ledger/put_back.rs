@@ -138,17 +138,19 @@ pub(super) fn detaching(device: &Path) -> Program {
 }
 
 fn detach(file: &Path, roots: &Roots, log: &mut dyn FnMut(&str)) -> Result<(), HostError> {
+    // Somebody may be ahead of us: the kernel, or a child that a killed program left.
+    let mut failed = None;
     for device in loops_over(file, roots) {
         let program = detaching(&device);
         log(&program.to_string());
-        program.run()?;
+        failed = program.run().err();
     }
     // The kernel lets go of it when the last opener has closed it.
     let deadline = Instant::now() + PATIENCE;
     loop {
         let Some(device) = loops_over(file, roots).into_iter().next() else { return Ok(()) };
         if Instant::now() >= deadline {
-            return Err(in_use(&device));
+            return Err(failed.unwrap_or_else(|| in_use(&device)));
         }
         thread::sleep(PAUSE);
     }

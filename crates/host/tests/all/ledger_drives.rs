@@ -5,7 +5,7 @@ use host::{
     ledger::{Change, DriveMark, Left, left},
     setting::{Attribute, Switch, WriteCache},
 };
-use std::{fs, os::unix::fs::DirBuilderExt};
+use std::{fs, os::unix::fs::DirBuilderExt, thread, time::Duration};
 
 /// Disks `sda` and `sdb` with serials, in the boot `now`.
 fn machine() -> FakeMachine {
@@ -192,4 +192,26 @@ fn a_file_system_that_stays_on_the_drive_is_told_with_what_takes_it_off() {
     let both = format!("{file}}}\n{{\"change\":2,\"what\":{mount}");
     let (steps, said) = put_back(&machine, ledger_of_text(&machine, "now", &both));
     assert!(said.is_empty() && steps.is_empty(), "{steps:?} {said:?}");
+}
+
+/// `restore` found the loop device of a killed matrix, and said that losetup could not detach it:
+/// the matrix's mkfs had just closed it, and the kernel was taking it away.
+#[test]
+fn a_loop_device_that_somebody_else_lets_go_of_meanwhile_is_put_back() {
+    let machine = machine();
+    let image = machine.path("image");
+    machine.disk("virtual", "loop7", "7:7");
+    machine.attribute("loop7", "loop/backing_file", image.to_str().expect("plain"));
+    let left = ledger(&machine, "now", &Change::Loop { file: image });
+    let backing = machine.path("sys/block/loop7/loop/backing_file");
+    let (steps, said) = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(300));
+            fs::remove_file(backing).expect("an attribute");
+        });
+        put_back(&machine, left)
+    });
+    assert_eq!(said, [""; 0]);
+    assert_eq!(steps.len(), 1, "{steps:?}");
+    assert!(steps[0].starts_with("losetup --detach "), "{steps:?}");
 }
