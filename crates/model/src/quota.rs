@@ -190,6 +190,7 @@ impl Machine for Quota {
         self.outbox.release(now, effects);
     }
 
+    #[inline]
     fn next_wakeup(&self) -> Instant {
         self.outbox.next()
     }

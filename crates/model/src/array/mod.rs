@@ -217,6 +217,7 @@ impl Array {
 }
 
 impl Machine for Array {
+    #[inline]
     fn geometry(&self, _: Drive) -> Geometry {
         self.geometry
     }
@@ -268,11 +269,13 @@ impl Machine for Array {
         }
     }
 
+    #[inline]
     fn on_wakeup(&mut self, now: Instant, effects: &mut Effects) {
         self.refusals.release(now, effects);
         self.go_on_rebuilding(now, effects);
     }
 
+    #[inline]
     fn next_wakeup(&self) -> Instant {
         let rebuild = self.rebuild.map_or(Instant::NEVER, |progress| progress.next_at);
         self.refusals.next().min(rebuild)

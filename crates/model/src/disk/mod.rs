@@ -380,6 +380,7 @@ impl Machine for Disk {
         }
     }
 
+    #[inline]
     fn next_wakeup(&self) -> Instant {
         self.alarm
     }

@@ -377,6 +377,7 @@ impl FileSystem {
 }
 
 impl Machine for FileSystem {
+    #[inline]
     fn geometry(&self, _: Drive) -> Geometry {
         self.geometry
     }
@@ -421,6 +422,7 @@ impl Machine for FileSystem {
         self.settle(now, effects);
     }
 
+    #[inline]
     fn next_wakeup(&self) -> Instant {
         let of_tree = self.tree.as_ref().map_or(Instant::NEVER, |tree| tree.next_wakeup());
         self.outbox.next().min(self.commit_due()).min(self.expiry_due()).min(of_tree)

@@ -405,21 +405,25 @@ impl Port {
 }
 
 impl Machine for Port {
+    #[inline]
     fn geometry(&self, drive: Drive) -> Geometry {
         let geometry = self.lanes[usize::from(drive.0)].attached.geometry;
         Geometry { transfer_bytes_max: 1 << 30, queue_depth: self.queue_depth, ..geometry }
     }
 
+    #[inline]
     fn on_request(&mut self, now: Instant, request: Request, effects: &mut Effects) {
         self.hold(now, request);
         // A path that costs nothing hands over at once.
         self.on_wakeup(now, effects);
     }
 
+    #[inline]
     fn on_completion(&mut self, now: Instant, completion: Completion, effects: &mut Effects) {
         self.carry(now, completion, effects);
     }
 
+    #[inline]
     fn on_wakeup(&mut self, now: Instant, effects: &mut Effects) {
         while let Some(due) = self.agenda.due(now) {
             match due {
@@ -436,6 +440,7 @@ impl Machine for Port {
         self.outbox.release(now, effects);
     }
 
+    #[inline]
     fn next_wakeup(&self) -> Instant {
         self.agenda.next().min(self.outbox.next())
     }

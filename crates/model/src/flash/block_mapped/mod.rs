@@ -253,6 +253,7 @@ impl Machine for BlockMapped {
         unreachable!("a drive has nothing below it");
     }
 
+    #[inline]
     fn on_wakeup(&mut self, now: Instant, effects: &mut Effects) {
         while self.destaged_at <= now {
             self.lines.pop_front().expect("a line was being destaged");
@@ -267,6 +268,7 @@ impl Machine for BlockMapped {
         self.outbox.release(now, effects);
     }
 
+    #[inline]
     fn next_wakeup(&self) -> Instant {
         self.outbox.next().min(self.destaged_at)
     }
