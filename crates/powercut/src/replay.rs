@@ -43,7 +43,6 @@ use judged::Judged;
 use matrix::{Caller, MatrixError, TestDevice, rig};
 use record::{FileSystemState, PowerCutRound, Promises};
 use std::{
-    fs::File,
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
     time::Instant,
@@ -118,7 +117,7 @@ pub struct Tally {
 /// # Errors
 /// It is not there, damaged, or has no promise.
 pub fn open(path: &Path) -> Result<Survey, PowerCutError> {
-    let file = File::open(path).map_err(|error| failed(path, error.into()))?;
+    let file = record::input::open(path).map_err(|error| failed(path, error.into()))?;
     let survey = survey(file).map_err(|error| failed(path, error))?;
     if survey.promises.is_empty() || survey.command.is_empty() {
         return Err(PowerCutError::NoPromise(path.display().to_string()));
@@ -265,7 +264,7 @@ impl Replay<'_> {
     fn run(&mut self) -> Result<(), PowerCutError> {
         let log = &self.order.log;
         let bad = |error| failed(log, error);
-        let file = File::open(log).map_err(|error| bad(error.into()))?;
+        let file = record::input::open(log).map_err(|error| bad(error.into()))?;
         let mut reader = Reader::new(file).map_err(bad)?;
         let places = self.order.places.of(&self.order.survey, self.order.order.seed);
         let last = places.last();

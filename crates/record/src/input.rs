@@ -26,7 +26,7 @@ pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
 /// # Errors
 /// The system's, with the cure; too long.
 pub fn read_bytes(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let file = File::open(path).map_err(explained)?;
+    let file = open(path)?;
     let mut bytes = Vec::new();
     file.take(bytes_max + 1).read_to_end(&mut bytes).map_err(explained)?;
     if bytes.len() as u64 > bytes_max {
@@ -36,6 +36,14 @@ pub fn read_bytes(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
         )));
     }
     Ok(bytes)
+}
+
+/// Opens a file that may be of any length; the error as [`read_text`].
+///
+/// # Errors
+/// The system's, with the cure.
+pub fn open(path: &Path) -> io::Result<File> {
+    File::open(path).map_err(explained)
 }
 
 fn explained(error: io::Error) -> io::Error {

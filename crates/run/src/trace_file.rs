@@ -1,7 +1,6 @@
 //! A trace in a file, or in the files that blktrace writes, a processor each.
 
 use std::{
-    fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
     sync::Arc,
@@ -102,7 +101,7 @@ impl TraceFile {
         }
         let open = |path: &Path| -> Result<Box<dyn Read + Send>, CannotTrace> {
             let cannot = |error| CannotTrace::Open(path.to_owned(), error);
-            let file = File::open(path).map_err(cannot)?;
+            let file = record::input::open(path).map_err(cannot)?;
             if file.metadata().map_err(cannot)?.is_dir() {
                 return Err(CannotTrace::Directory(path.to_owned()));
             }

@@ -115,7 +115,7 @@ fn bad_traces_get_one_sentence_with_place_and_cure() {
         (&["trace", "bad.iolog"][..], &["bad.iolog: line 9: field `action` is `reed`"][..]),
         (&["trace", "back.iolog"], &["line 3: the time goes back by 9.00 s", "sort the trace"]),
         (&["trace", "notes.txt"], &["no trace of a known format", "fio iolog"]),
-        (&["trace", "absent.iolog"], &["cannot open the trace absent.iolog"]),
+        (&["trace", "absent.iolog"], &["cannot open the trace absent.iolog", "check the spelling"]),
         (&["trace", "."], &["is a directory"]),
         (&["trace", &v8], &["version 8, and version 7 is read"]),
         (&["replay", "-", "memory:64M"], &["standard input can be read once"]),

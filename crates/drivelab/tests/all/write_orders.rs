@@ -216,7 +216,7 @@ fn a_log_that_cannot_be_made_or_replayed_is_refused_in_a_sentence() {
         assert_eq!(done.code, Some(2), "{words:?}: {}", done.stdout);
         assert_one_sentence(&done.stderr, said);
     };
-    refused(&["--replay", log], &[log, "No such file"]);
+    refused(&["--replay", log], &[log, "no such file", "check the spelling"]);
     fs::write(&path, "#!/bin/sh\nwhile :; do echo nothing; done\n").expect("room");
     refused(&["--replay", log], &[log, "no log of writes", "--record-writes"]);
     refused(&["--record-writes", log], &[log, "there already"]);
