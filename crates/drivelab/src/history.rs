@@ -31,6 +31,8 @@ pub fn history(arguments: &HistoryArguments) -> Result<ExitCode> {
         }
     } else if runs.is_empty() && !is_all {
         output::talk!("no such runs in {}: `drivelab history` lists all", store.place());
+    } else if let Err(missing) = crate::store::check_there(arguments.store.as_deref()) {
+        output::talk!("{missing}");
     } else if runs.is_empty() {
         output::talk!("no runs in {} yet: start with `drivelab run .`", store.place());
     } else {

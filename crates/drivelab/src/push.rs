@@ -20,6 +20,7 @@ pub fn push(arguments: &PushArguments) -> Result<ExitCode> {
             bail!("--to {}: it is the history that is to be pushed: name another", to);
         }
     }
+    store::check_there(arguments.store.as_deref())?;
     let mut local = Store::open(&here)?;
     local.close_orphans()?;
     let runs = chosen(&local, arguments)?;

@@ -93,12 +93,28 @@ fn refuse_address(path: &Path, option: &str) -> Result<()> {
     Ok(())
 }
 
-/// Opens the history that is meant, to read it.
+/// Opens the history that is meant, to read it: where there is none it is empty, and none is made.
 ///
 /// # Errors
 /// It cannot be read, with the cure.
 pub fn open(store: Option<&Path>) -> Result<Store> {
     Store::at(&named(store)?).map_err(in_words)
+}
+
+/// Refuses a history that an option named and that is not there: a letter may be wrong.
+///
+/// # Errors
+/// It is not, with the cure.
+pub fn check_there(store: Option<&Path>) -> Result<()> {
+    if let (Some(path), Place::File(_)) = (store, named(store)?) {
+        ensure!(
+            path.exists(),
+            "there is no history {}: check the spelling; `drivelab run . --store {}` begins one",
+            path.display(),
+            record::quoted(path)
+        );
+    }
+    Ok(())
 }
 
 /// Opens the history in which a run is kept while it goes on.

@@ -100,8 +100,8 @@ impl Store {
         Ok(Some(Self::of_file(path, file, here(path)?)))
     }
 
-    /// Opens the history at a place to read it: a file as [`Store::open`] does; of a database
-    /// nothing is changed, and none is made.
+    /// Opens the history at a place to read it: a file as [`Store::open`] does, but one that is not
+    /// there is read as an empty one, and none is made; of a database nothing is changed.
     ///
     /// # Errors
     /// As [`Store::open`]; [`StoreError::Server`], [`StoreError::Blank`], [`StoreError::Older`],
@@ -109,6 +109,9 @@ impl Store {
     /// built without.
     pub fn at(place: &Place) -> Result<Self, StoreError> {
         match place {
+            Place::File(path) if !path.exists() => {
+                Ok(Self::of_file(path, Sqlite::empty(path)?, here(path)?))
+            }
             Place::File(path) => Self::open(path),
             Place::Server(address) => Self::of_server(address, Tables::Kept),
         }

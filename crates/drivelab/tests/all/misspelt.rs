@@ -200,3 +200,25 @@ fn a_plan_is_printed_where_no_history_can_be_written() {
     bench.drivelab(words).done().succeeded();
     assert_eq!(names_in(&bench.path("")), before, "a plan leaves no history");
 }
+
+/// `history --store labs.sqlite`, a letter wrong, said that there were no runs yet and made a file
+/// of that name; so did every verb that reads a history.
+#[test]
+fn a_history_that_is_not_there_is_not_made_by_who_reads_it() {
+    let store = ["--store", "lbas.sqlite"];
+    let of = |words: &[&'static str]| [words, &store[..]].concat();
+    let there = ["there is no history lbas.sqlite", "check the spelling", "drivelab run . --store"];
+    assert_refused(&[
+        (&of(&["push", "--to", "other.sqlite"]), &there),
+        (&of(&["show", "last"]), &["no run `last`", "0 runs"]),
+        (&of(&["compare", "last", "last"]), &["no run `last`", "0 runs"]),
+        (&of(&["report", "last", "--csv", "out.csv"]), &["no run `last`", "0 runs"]),
+        (&of(&["export", "last", "--as", "csv"]), &["no run `last`", "0 runs"]),
+        (&of(&["drives", "fit", "last"]), &["no run `last`", "0 runs"]),
+    ]);
+    let bench = bench();
+    let listed = bench.drivelab_without_store(of(&["history"])).done().succeeded();
+    assert_eq!(listed.stdout, "", "an empty list");
+    assert!(there.iter().all(|part| listed.stderr.contains(part)), "{}", listed.stderr);
+    assert!(!bench.path("lbas.sqlite").exists());
+}

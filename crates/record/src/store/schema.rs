@@ -31,6 +31,14 @@ pub fn open(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
+/// An empty store in memory, in the place of the one at `path`.
+pub fn empty(path: &Path) -> Result<Connection, StoreError> {
+    let connection = Connection::open_in_memory();
+    let mut connection = connection.map_err(|source| sqlite_error(path, source))?;
+    set_up(&mut connection, path)?;
+    Ok(connection)
+}
+
 /// Opens the store to look at it: nothing is created, and nothing of it changed. `None` where there
 /// is none yet, or one that another drivelab is just making.
 pub fn open_to_read(path: &Path) -> Result<Option<Connection>, StoreError> {

@@ -28,6 +28,14 @@ impl Sqlite {
         Self::with(path, schema::open(path)?)
     }
 
+    /// An empty history in the place of a file that is not there.
+    ///
+    /// # Errors
+    /// As [`super::Store::open`].
+    pub fn empty(path: &Path) -> Result<Self, StoreError> {
+        Self::with(path, schema::empty(path)?)
+    }
+
     /// Opens the file to look at it; `None` where there is none.
     ///
     /// # Errors
