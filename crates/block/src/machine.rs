@@ -112,10 +112,10 @@ impl<M: Machine, E: Engine> Stack<M, E> {
     /// Passes on what the machine asked for; whether a long transfer was among it.
     #[inline]
     fn pass_down(&mut self) -> bool {
-        let mut has_long = false;
         if self.effects.down.is_empty() {
-            return has_long; // As a rule; to begin a drain and end it costs more than to ask.
+            return false; // As a rule; to begin a drain and end it costs more than to ask.
         }
+        let mut has_long = false;
         for request in self.effects.down.drain(..) {
             has_long |= request.command.transfer_bytes() >= LONG_BYTES;
             self.engine.submit(request);

@@ -8,6 +8,10 @@ use std::process::ExitCode;
 
 /// Lists the runs in the store.
 pub fn history(arguments: &HistoryArguments) -> Result<ExitCode> {
+    if let Some(missing) = crate::store::missing(arguments.store.as_deref())? {
+        output::talk!("{missing}");
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut store = crate::store::open(arguments.store.as_deref())?;
     store.close_orphans()?;
     let search = Search {
@@ -31,8 +35,6 @@ pub fn history(arguments: &HistoryArguments) -> Result<ExitCode> {
         }
     } else if runs.is_empty() && !is_all {
         output::talk!("no such runs in {}: `drivelab history` lists all", store.place());
-    } else if let Err(missing) = crate::store::check_there(arguments.store.as_deref()) {
-        output::talk!("{missing}");
     } else if runs.is_empty() {
         output::talk!("no runs in {} yet: start with `drivelab run .`", store.place());
     } else {

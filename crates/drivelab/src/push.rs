@@ -20,7 +20,9 @@ pub fn push(arguments: &PushArguments) -> Result<ExitCode> {
             bail!("--to {}: it is the history that is to be pushed: name another", to);
         }
     }
-    store::check_there(arguments.store.as_deref())?;
+    if let Some(missing) = store::missing(arguments.store.as_deref())? {
+        bail!(missing);
+    }
     let mut local = Store::open(&here)?;
     local.close_orphans()?;
     let runs = chosen(&local, arguments)?;

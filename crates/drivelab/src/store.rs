@@ -101,20 +101,18 @@ pub fn open(store: Option<&Path>) -> Result<Store> {
     Store::at(&named(store)?).map_err(in_words)
 }
 
-/// Refuses a history that an option named and that is not there: a letter may be wrong.
+/// What is said of a history that an option named and that is not there: a letter may be wrong.
 ///
 /// # Errors
-/// It is not, with the cure.
-pub fn check_there(store: Option<&Path>) -> Result<()> {
-    if let (Some(path), Place::File(_)) = (store, named(store)?) {
-        ensure!(
-            path.exists(),
-            "there is no history {}: check the spelling; `drivelab run . --store {}` begins one",
-            path.display(),
-            record::quoted(path)
-        );
-    }
-    Ok(())
+/// As [`named`].
+pub fn missing(store: Option<&Path>) -> Result<Option<String>> {
+    let (Some(path), true) = (store, named(store)?.is_missing()) else { return Ok(None) };
+    let near = host::missing::did_you_mean(path, &[], &host::Roots::default());
+    Ok(Some(format!(
+        "there is no history {}: check the spelling.{near} `drivelab run . --store {}` begins one",
+        path.display(),
+        record::quoted(path)
+    )))
 }
 
 /// Opens the history in which a run is kept while it goes on.

@@ -27,9 +27,7 @@ pub fn web(arguments: &WebArguments) -> Result<ExitCode> {
     let store = crate::store::named(arguments.store.as_deref())?;
     // A history that cannot be shown is said here and not on every page. Its runs that were killed
     // are closed, as every verb does; from here on nothing writes.
-    if store.file().is_none_or(Path::exists) {
-        Store::at(&store).map_err(crate::store::in_words)?.close_orphans()?;
-    }
+    Store::at(&store).map_err(crate::store::in_words)?.close_orphans()?;
     let stop = interrupt::flag()?;
     let server = Server::bind(address).map_err(|error| not_bound(&error, address))?;
     if !host::is_loopback(address.ip()) {

@@ -43,7 +43,11 @@ pub fn read_bytes(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// The system's, with the cure.
 pub fn open(path: &Path) -> io::Result<File> {
-    File::open(path).map_err(explained)
+    let file = File::open(path).map_err(explained)?;
+    if file.metadata()?.is_dir() {
+        return Err(explained(io::ErrorKind::IsADirectory.into()));
+    }
+    Ok(file)
 }
 
 fn explained(error: io::Error) -> io::Error {

@@ -109,7 +109,7 @@ impl Store {
     /// built without.
     pub fn at(place: &Place) -> Result<Self, StoreError> {
         match place {
-            Place::File(path) if !path.exists() => {
+            Place::File(path) if place.is_missing() => {
                 Ok(Self::of_file(path, Sqlite::empty(path)?, here(path)?))
             }
             Place::File(path) => Self::open(path),

@@ -38,9 +38,6 @@ pub enum CannotTrace {
     /// The file.
     #[error("cannot open the trace {}", .0.display())]
     Open(PathBuf, #[source] io::Error),
-    /// It is a directory.
-    #[error("{} is a directory: name the trace in it", .0.display())]
-    Directory(PathBuf),
     /// What is in it.
     #[error("{0}: {1}")]
     Trace(String, TraceError),
@@ -100,12 +97,8 @@ impl TraceFile {
             return Ok(vec![Box::new(io::stdin())]);
         }
         let open = |path: &Path| -> Result<Box<dyn Read + Send>, CannotTrace> {
-            let cannot = |error| CannotTrace::Open(path.to_owned(), error);
-            let file = record::input::open(path).map_err(cannot)?;
-            if file.metadata().map_err(cannot)?.is_dir() {
-                return Err(CannotTrace::Directory(path.to_owned()));
-            }
-            Ok(Box::new(file))
+            let file = record::input::open(path);
+            Ok(Box::new(file.map_err(|error| CannotTrace::Open(path.to_owned(), error))?))
         };
         if !self.is_in_parts() {
             return Ok(vec![open(&self.file)?]);

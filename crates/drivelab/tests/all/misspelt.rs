@@ -201,7 +201,7 @@ fn a_plan_is_printed_where_no_history_can_be_written() {
     assert_eq!(names_in(&bench.path("")), before, "a plan leaves no history");
 }
 
-/// `history --store labs.sqlite`, a letter wrong, said that there were no runs yet and made a file
+/// `history --store lbas.sqlite` for `labs.sqlite` said that there were no runs yet and made a file
 /// of that name; so did every verb that reads a history.
 #[test]
 fn a_history_that_is_not_there_is_not_made_by_who_reads_it() {
@@ -217,8 +217,16 @@ fn a_history_that_is_not_there_is_not_made_by_who_reads_it() {
         (&of(&["drives", "fit", "last"]), &["no run `last`", "0 runs"]),
     ]);
     let bench = bench();
-    let listed = bench.drivelab_without_store(of(&["history"])).done().succeeded();
-    assert_eq!(listed.stdout, "", "an empty list");
-    assert!(there.iter().all(|part| listed.stderr.contains(part)), "{}", listed.stderr);
+    bench.file("labs.sqlite", "");
+    for more in [&[][..], &["--json"], &["--fleet"], &["--find", "a word"]] {
+        let words = of(&[&["history"], more].concat());
+        let listed = bench.drivelab_without_store(words).done().succeeded();
+        assert_eq!(listed.stdout, "", "an empty list");
+        assert!(there.iter().all(|part| listed.stderr.contains(part)), "{}", listed.stderr);
+        assert!(listed.stderr.contains("Did you mean `labs.sqlite`?"), "{}", listed.stderr);
+    }
     assert!(!bench.path("lbas.sqlite").exists());
+    // A place that cannot be looked at is no empty history.
+    let below = ["show", "last", "--store", "labs.sqlite/a"];
+    bench.drivelab_without_store(below).done().refused(&["cannot open the history"]);
 }

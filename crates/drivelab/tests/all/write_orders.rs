@@ -217,6 +217,7 @@ fn a_log_that_cannot_be_made_or_replayed_is_refused_in_a_sentence() {
         assert_one_sentence(&done.stderr, said);
     };
     refused(&["--replay", log], &[log, "no such file", "check the spelling"]);
+    refused(&["--replay", "."], &["it is a directory", "name a file in it"]);
     fs::write(&path, "#!/bin/sh\nwhile :; do echo nothing; done\n").expect("room");
     refused(&["--replay", log], &[log, "no log of writes", "--record-writes"]);
     refused(&["--record-writes", log], &[log, "there already"]);

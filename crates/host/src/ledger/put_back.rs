@@ -143,7 +143,7 @@ fn detach(file: &Path, roots: &Roots, log: &mut dyn FnMut(&str)) -> Result<(), H
     for device in loops_over(file, roots) {
         let program = detaching(&device);
         log(&program.to_string());
-        failed = program.run().err();
+        failed = program.run().err().or(failed);
     }
     // The kernel lets go of it when the last opener has closed it.
     let deadline = Instant::now() + PATIENCE;

@@ -1,7 +1,7 @@
 //! Where a history is: a file of this machine, or a database of a server.
 
 use super::{StoreError, sql::Connect};
-use std::{fmt, path::Path, path::PathBuf};
+use std::{fmt, io::ErrorKind, path::Path, path::PathBuf};
 
 /// Where a history is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,6 +43,13 @@ impl Place {
             Self::File(path) => Some(path),
             Self::Server(_) => None,
         }
+    }
+
+    /// Whether it is a file that is not there; one that cannot be looked at may be.
+    pub fn is_missing(&self) -> bool {
+        self.file().is_some_and(|path| {
+            path.metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound)
+        })
     }
 }
 
