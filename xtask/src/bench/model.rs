@@ -172,6 +172,7 @@ fn params() -> PageMappedParams {
         read_latency_ns: 0,
         write_latency_ns: 0,
         latency_tail_ns: 0,
+        write_queues: 1,
         capacity_bytes: CAPACITY_GIB << 30,
         over_provisioning_per_mille: 70,
         channels: 8,

@@ -14,10 +14,20 @@ pub(super) struct Batch {
     /// When the thread was done with what it asked for before.
     thread_free_at: Instant,
     bytes: u64,
+    /// The longest time that one of its requests costs the thread.
+    own_ns: u64,
     pub(super) released_at: Instant,
     /// Ends of the list of requests.
     pub(super) first: u32,
     pub(super) last: u32,
+}
+
+/// A request as its thread sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    /// What it moves; nothing for a flush or a discard.
+    pub(super) bytes: u64,
+    pub(super) writes: bool,
 }
 
 /// Threads and the serial resource.
@@ -28,6 +38,7 @@ pub(super) struct Host {
     serial_down_ns: u64,
     serial_up_ns: u64,
     own_ns: u64,
+    own_write_ns: u64,
     own_ns_per_kib: u64,
     first_command_bytes: u64,
 }
@@ -48,6 +59,7 @@ impl Host {
             serial_down_ns: serial_ns / 2,
             serial_up_ns: serial_ns - serial_ns / 2,
             own_ns: params.own_ns + driver_ns,
+            own_write_ns: params.own_write_ns.unwrap_or(params.own_ns) + driver_ns,
             own_ns_per_kib: params.own_ns_per_kib,
             first_command_bytes: u64::from(params.transfer_bytes_max),
         }
@@ -62,7 +74,16 @@ impl Host {
     pub(super) fn begin(&mut self, now: Instant, actor: Actor, slot: u32) -> Batch {
         let thread_free_at = self.thread(actor).free_at.max(now);
         let (first, last) = (slot, slot);
-        Batch { actor, opened: now, thread_free_at, bytes: 0, released_at: now, first, last }
+        Batch {
+            actor,
+            opened: now,
+            thread_free_at,
+            bytes: 0,
+            own_ns: 0,
+            released_at: now,
+            first,
+            last,
+        }
     }
 
     /// Whether `batch` takes in what its thread asks for at `now`.
@@ -71,12 +92,19 @@ impl Host {
     }
 
     /// Hands over a request of so many commands: when the batch can go follows.
-    pub(super) fn hand_over(&mut self, now: Instant, batch: &mut Batch, commands: u64, bytes: u64) {
+    pub(super) fn hand_over(
+        &mut self,
+        now: Instant,
+        batch: &mut Batch,
+        commands: u64,
+        asked: &Asked,
+    ) {
         self.serial_free_at = self.serial_free_at.max(now).after(commands * self.serial_down_ns);
         let handed_over = if self.serial_down_ns > 0 { self.serial_free_at } else { now };
-        batch.bytes += bytes;
+        batch.bytes += asked.bytes;
+        batch.own_ns = batch.own_ns.max(if asked.writes { self.own_write_ns } else { self.own_ns });
         let first_bytes = batch.bytes.min(self.first_command_bytes);
-        let own_ns = self.own_ns + self.own_ns_per_kib * first_bytes / 1024;
+        let own_ns = batch.own_ns + self.own_ns_per_kib * first_bytes / 1024;
         batch.released_at = handed_over.max(batch.thread_free_at).after(own_ns);
         let released_at = batch.released_at;
         self.thread(batch.actor).free_at = released_at;

@@ -36,7 +36,7 @@ use block::{
     Actor, Command, Completion, Drive, Durability, Effects, Extent, Geometry, Instant, IoError,
     Machine, Payload, Request, Slots, Tag,
 };
-use host::{Batch, Host};
+use host::{Asked, Batch, Host};
 use pieces::Pool;
 
 /// No request: the end of a list.
@@ -192,8 +192,11 @@ impl Port {
             follow_up,
             next: NOTHING,
         });
-        let bytes = if transfers { bytes } else { 0 };
-        self.join_batch(now, request.actor, slot, bytes);
+        let asked = Asked {
+            bytes: if transfers { bytes } else { 0 },
+            writes: matches!(kind, Kind::Write(_)),
+        };
+        self.join_batch(now, request.actor, slot, &asked);
     }
 
     /// How a request goes to this drive, and what has to follow it.
@@ -210,8 +213,8 @@ impl Port {
         }
     }
 
-    fn join_batch(&mut self, now: Instant, actor: Actor, slot: u32, bytes: u64) {
-        let commands = bytes.div_ceil(u64::from(self.params.transfer_bytes_max)).max(1);
+    fn join_batch(&mut self, now: Instant, actor: Actor, slot: u32, asked: &Asked) {
+        let commands = asked.bytes.div_ceil(u64::from(self.params.transfer_bytes_max)).max(1);
         let number = match self.host.open_batch(actor) {
             Some(number) if self.host.takes(self.batches.get_mut(number), now) => {
                 let batch = self.batches.get_mut(number);
@@ -227,7 +230,7 @@ impl Port {
         };
         let batch = self.batches.get_mut(number);
         let is_new = batch.first == slot;
-        self.host.hand_over(now, batch, commands, bytes);
+        self.host.hand_over(now, batch, commands, asked);
         if is_new {
             self.agenda.put(batch.released_at, Due::Release(number));
         }
@@ -378,7 +381,7 @@ impl Port {
         (held.kind, held.follow_up) = (Kind::Flush, FollowUp::None);
         (held.offset, held.bytes, held.sent, held.landed) = (0, 0, 0, 0);
         let actor = held.actor;
-        self.join_batch(now, actor, slot, 0);
+        self.join_batch(now, actor, slot, &Asked { bytes: 0, writes: false });
     }
 
     fn answer(&mut self, now: Instant, slot: u32, finished: Instant, effects: &mut Effects) {

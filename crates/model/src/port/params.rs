@@ -14,6 +14,8 @@ pub struct PortParams {
     pub own_ns: u64,
     /// The same for every KiB of a request's first command, ns.
     pub own_ns_per_kib: u64,
+    /// In place of `own_ns` for a write, if a file system has to answer each by itself, ns.
+    pub own_write_ns: Option<u64>,
     /// The controller driver's time a request, ns; latency as well. Where `serial_ns` is given that
     /// takes its place.
     pub driver_ns: u64,

@@ -33,7 +33,8 @@ const FILLED_TODAY: &[&str] = &[
 
 /// What was fitted on a figure. A SATA drive was measured at several hosts: it is fitted at the one
 /// that hides least of it, the M1015. Two other hosts are fitted on what the S4610 shows of them;
-/// the 860 PRO behind those is predicted, as is the S4610 at the AHCI of the Gen10.
+/// the 860 PRO behind those is predicted, as is the S4610 at the AHCI of the Gen10. The P4800X was
+/// measured on two days, at two rates of its link: both are fitted with it.
 fn fitted_today(figure: &Figure) -> Option<&'static str> {
     let drive = FITTED_TODAY.iter().find(|name| **name == figure.device)?;
     if written_per_mille(figure).is_some() {
@@ -44,7 +45,7 @@ fn fitted_today(figure: &Figure) -> Option<&'static str> {
         ("intel-s4610-480", Some("h220")) => Some("h220"),
         ("intel-s4610-480", Some("ahci300")) => Some("ahci300"),
         ("intel-s4610-480" | "samsung-860pro-512", Some("m1015"))
-        | ("hgst-7k100-100", _)
+        | ("hgst-7k100-100" | "intel-p4800x-375", _)
         | (_, None) => Some(drive),
         _ => None,
     }

@@ -238,6 +238,7 @@ impl DriveEntry {
             stream_read_bytes_per_s: entry.ask("stream_read_rate"),
             stream_write_bytes_per_s: entry.ask("stream_write_rate"),
             random_write_bytes_per_s: entry.ask("random_write_rate"),
+            write_queues: entry.ask("write_queues").unwrap_or(1) as u32,
             command_queue: self.commands(settings),
             map_memory_bytes: settings.map_memory_bytes.or(entry.ask("map_memory")),
             write_cache: self.write_cache(settings),
@@ -463,6 +464,7 @@ impl HostEntry {
         PortParams {
             own_ns: self.entry.get("own"),
             own_ns_per_kib: self.entry.get("own_per_kib"),
+            own_write_ns: self.entry.ask("own_write"),
             driver_ns: self.entry.get("driver"),
             serial_ns,
             transfer_bytes_max: (self.entry.get("transfer_max") / 512 * 512) as u32,

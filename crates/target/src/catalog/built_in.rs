@@ -68,6 +68,8 @@ pub(super) const PORTS: &[(&str, &str)] = &[
     file!("ports/ahci-g10.toml"),
     file!("ports/ahci300.toml"),
     file!("ports/ahci600.toml"),
+    file!("ports/bu-disc-0125.toml"),
+    file!("ports/bu-disc-0129.toml"),
     file!("ports/esata.toml"),
     file!("ports/h220.toml"),
     file!("ports/highpoint2320.toml"),

@@ -282,6 +282,13 @@ pub(crate) const PAGE_MAPPED_KEYS: &[Key] = &[
         Optional,
         "most that any other writer gets; left out: no limit",
     ),
+    number(
+        "write_queues",
+        Count,
+        1..=64,
+        Optional,
+        "queues by address that random writes wait in; left out: 1",
+    ),
     number("command_queue", Count, 1..=65_536, Required, "commands at a time; 1 is no queue"),
     number(
         "map_memory",

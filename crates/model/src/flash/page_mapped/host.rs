@@ -1,7 +1,7 @@
 //! The drive's side of the cable: what is done one command at a time, what beside others, how many
 //! at once, and what comes in order.
 
-use super::PageMappedParams;
+use super::{PageMappedParams, UNIT_BYTES};
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// Time a byte takes, as a fixed-point number: a multiplication where a rate would be a division.
@@ -114,8 +114,19 @@ pub struct HostStage {
     stream_write: Pace,
     random_write: Pace,
     busy_until: u64,
+    /// When each queue of random writes is empty; none if all writes share one.
+    write_queues: Vec<u64>,
     reads: Streams,
     writes: Streams,
+}
+
+/// A write as the host stage sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteAtHost {
+    /// When the drive has its bytes.
+    pub arrived: u64,
+    /// Its queue answers no sooner.
+    pub answered: u64,
 }
 
 /// A read as the host stage sees it.
@@ -147,6 +158,10 @@ impl HostStage {
             stream_write: no_faster_than_link(params.stream_write_bytes_per_s),
             random_write: no_faster_than_link(params.random_write_bytes_per_s),
             busy_until: 0,
+            write_queues: match params.write_queues {
+                1 => Vec::new(),
+                queues => vec![0; queues as usize],
+            },
             reads: Streams::default(),
             writes: Streams::default(),
         }
@@ -173,15 +188,30 @@ impl HostStage {
         self.write_latency_ns
     }
 
-    /// A write's command and bytes; when the drive has them.
+    /// A write's command and bytes.
     #[inline]
-    pub fn write(&mut self, at: u64, offset: u64, bytes: u32) -> u64 {
-        let pace = match self.writes.follow(offset, bytes) {
-            Some(_) => self.stream_write,
-            None => self.random_write,
-        };
-        self.busy_until = at.max(self.busy_until) + self.write_command_ns + pace.time_of(bytes);
-        self.busy_until
+    pub fn write(&mut self, at: u64, offset: u64, bytes: u32) -> WriteAtHost {
+        let continues = self.writes.follow(offset, bytes).is_some();
+        let pace = if continues { self.stream_write } else { self.random_write };
+        let needs_ns = self.write_command_ns + pace.time_of(bytes);
+        self.busy_until = at.max(self.busy_until) + needs_ns;
+        let mut seen = WriteAtHost { arrived: self.busy_until, answered: self.busy_until };
+        if !continues && !self.write_queues.is_empty() {
+            seen.answered = self.queue_up(at, offset, needs_ns);
+        }
+        seen
+    }
+
+    /// When the queue that `offset` belongs to has done with a write that all queues together would
+    /// do in `needs_ns`.
+    fn queue_up(&mut self, at: u64, offset: u64, needs_ns: u64) -> u64 {
+        let queues = self.write_queues.len() as u64;
+        // Fibonacci hashing: neighbours go to different queues, in no order.
+        let spread = (offset / u64::from(UNIT_BYTES)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        let number = spread % queues;
+        let empty_at = &mut self.write_queues[number as usize];
+        *empty_at = at.max(*empty_at) + needs_ns * queues;
+        *empty_at
     }
 
     /// A command without data; when the drive has it.

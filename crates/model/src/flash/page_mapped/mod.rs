@@ -58,7 +58,7 @@ use block::{
     Payload, Request, Tag,
 };
 use chance::Tail;
-use host::{CommandQueue, HostStage, ReadAtHost};
+use host::{CommandQueue, HostStage, ReadAtHost, WriteAtHost};
 use log::{Log, Shape};
 use map_memory::MapMemory;
 use nand::Nand;
@@ -326,7 +326,7 @@ impl PageMapped {
     /// When a write that came at `at` is done.
     #[inline]
     fn write(&mut self, at: u64, extent: Extent, durability: Durability) -> u64 {
-        let arrived = self.host.write(at, extent.offset, extent.bytes);
+        let WriteAtHost { arrived, answered } = self.host.write(at, extent.offset, extent.bytes);
         let (first, end) = units_touched(extent);
         self.nand.begin_write(arrived, end - first, self.log.mapped());
         self.take_map_along(first, end);
@@ -334,13 +334,14 @@ impl PageMapped {
         self.log.write(first, end, &mut self.nand);
         let beside = self.host.write_latency_ns();
         if durability == Durability::Cached && self.durable_by == DurableBy::Request {
-            return self.nand.end_write().accepted + beside;
+            return self.nand.end_write().accepted.max(answered) + beside;
         }
         if self.buffer_is_durable || self.write_through_ns > 0 {
-            return self.nand.end_write().accepted + self.write_through_ns + beside;
+            let accepted = self.nand.end_write().accepted.max(answered);
+            return accepted + self.write_through_ns + beside;
         }
         self.log.pad(&mut self.nand);
-        self.nand.end_write().programmed + beside
+        self.nand.end_write().programmed.max(answered) + beside
     }
 
     /// A write that begins or ends within a unit reads what it leaves as it is.

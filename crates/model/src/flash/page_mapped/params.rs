@@ -90,6 +90,10 @@ pub struct PageMappedParams {
     pub stream_write_bytes_per_s: Option<u64>,
     /// What any other writer gets at most; `None`: no limit but link and flash.
     pub random_write_bytes_per_s: Option<u64>,
+    /// Queues that these others wait in, each of an equal share of the addresses and with as much
+    /// of the rate; 1 to 64. With more than one a write's latency depends on how many of those
+    /// outstanding went to its queue.
+    pub write_queues: u32,
     /// Commands the drive works on at once: 1 is a drive without command queue, 32 is NCQ.
     pub command_queue: u32,
 
@@ -380,6 +384,7 @@ impl PageMappedParams {
             ("pages_per_block", u64::from(self.pages_per_block)),
             ("erase_group", u64::from(self.erase_group)),
             ("command_queue", u64::from(self.command_queue)),
+            ("write_queues", u64::from(self.write_queues)),
             ("capacity_bytes", self.capacity_bytes),
             ("read_ns", self.read_ns),
             ("program_ns", self.program_ns),

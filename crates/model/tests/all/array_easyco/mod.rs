@@ -44,6 +44,7 @@ fn highpoint() -> PortParams {
     PortParams {
         own_ns: 7_100,
         own_ns_per_kib: 105,
+        own_write_ns: None,
         driver_ns: 13_700,
         serial_ns: None,
         transfer_bytes_max: 64 << 10,

@@ -46,6 +46,7 @@ fn small() -> PageMappedParams {
         read_latency_ns: 0,
         write_latency_ns: 0,
         latency_tail_ns: 0,
+        write_queues: 1,
         stream_read_bytes_per_s: None,
         stream_write_bytes_per_s: None,
         random_write_bytes_per_s: None,

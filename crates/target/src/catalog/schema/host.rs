@@ -17,6 +17,7 @@ pub const PORT_KEYS: &[Key] = &[
         Required,
         "the same for the size of a request's first command",
     ),
+    number("own_write", Time, NS, Optional, "in place of own for a write; left out: the same"),
     number(
         "driver",
         Time,
