@@ -312,8 +312,8 @@ impl Entry {
         &self.text
     }
 
-    /// Gives a parameter another value in its own unit, here and in the file's text; comments and
-    /// layout stay.
+    /// Gives a parameter another value in its own unit, a count the next whole one, here and in the
+    /// file's text; comments and layout stay.
     ///
     /// # Errors
     /// When there is no such number.
@@ -327,6 +327,7 @@ impl Entry {
         if !matches!(parameter.value, Value::Number(_)) {
             return Err(BadCatalog(format!("{}: `{name}` is a word, not a number", self.file)));
         }
+        let value = if parameter.unit == "count" { value.round() } else { value };
         let span = parameter.span.clone();
         let written = format!("{value}");
         self.text.replace_range(span.clone(), &written);

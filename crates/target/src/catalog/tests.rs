@@ -287,6 +287,17 @@ fn a_number_is_changed_in_its_place_and_everything_else_stays() {
     assert!(refusal.contains("Did you mean `command`?"), "{refusal}");
 }
 
+/// A fit that searched the P4510's numbers would have written 3.3 queues into its file.
+#[test]
+fn a_count_stays_whole() {
+    let mut catalog = Catalog::built_in().expect("a catalog");
+    let entry = &mut catalog.drive_mut("intel-p4510-1000").expect("a drive").entry;
+    for (asked, whole) in [(3.3, 3.0), (3.6, 4.0)] {
+        entry.set("write_queues", asked).expect("a number");
+        assert_eq!(entry.parameters["write_queues"].base(), whole);
+    }
+}
+
 #[test]
 fn the_document_describes_every_parameter_unit_and_word() {
     let document =
