@@ -134,6 +134,7 @@ pub fn answer(
             Ok::<_, study::TrialError>(Base { rates, sequential })
         },
     );
+    let log_shares = log_shares(&wanted, &bench, threads)?;
     let mut bases = BTreeMap::new();
     for ((name, _), base) in wanted.iter().zip(measured) {
         let trial = |error| AdviceError::Trial { stack: name.clone(), error };
@@ -158,11 +159,35 @@ pub fn answer(
                 Modelled { candidate, base, base_bytes: *base_bytes, found, between, catalog };
             match volume {
                 None => stack.bare(question, &amplifications).map(Ok),
-                Some(volume) => stack.managed(volume, question, &amplifications),
+                Some(volume) => {
+                    let share = stack.least_share(&log_shares);
+                    stack.managed(volume, share, question, &amplifications)
+                }
             }
         }
     };
     study::in_parallel(candidates, threads, &|_, _| (), |_| 1, one).into_iter().collect()
+}
+
+/// What is left of a log's rate on each drive below one, by the drive's text.
+fn log_shares(
+    wanted: &[(String, (Stack, bool))],
+    bench: &Bench<'_>,
+    threads: usize,
+) -> Result<BTreeMap<String, f64>, AdviceError> {
+    let logs = wanted.iter().filter(|(_, (_, has_log))| *has_log);
+    let drives: BTreeMap<String, &Part> = logs
+        .flat_map(|(_, (stack, _))| &stack.members)
+        .map(|member| (member.drive.to_string(), &member.drive))
+        .collect();
+    let drives: Vec<(String, &Part)> = drives.into_iter().collect();
+    let one = |(_, drive): &(String, &Part)| bench.log_share(drive);
+    let shares = study::in_parallel(&drives, threads, &|_, _| (), |_| 1, one);
+    let known = drives.into_iter().zip(shares).map(|((stack, _), share)| match share {
+        Ok(share) => Ok((stack, share)),
+        Err(error) => Err(AdviceError::Trial { stack, error }),
+    });
+    known.collect()
 }
 
 fn recorded(candidate: &Candidate, measured: &Measured, question: &Question) -> Answered {
@@ -205,6 +230,15 @@ fn exact(value: f64) -> Figure {
     Figure { value, ci95: None }
 }
 
+/// What reaches the drives.
+#[derive(Clone, Copy)]
+struct Sent {
+    /// Bytes, for each of the host's.
+    per_host_byte: f64,
+    /// Bytes of flash that a drive which cleans by itself writes for each of them, at least.
+    copied_at_least: f64,
+}
+
 /// A candidate that is modelled, and what its stack does.
 struct Modelled<'a> {
     candidate: &'a Candidate,
@@ -225,8 +259,8 @@ impl Modelled<'_> {
         let used =
             question.need.capacity_bytes.unwrap_or(self.base_bytes) as f64 / self.base_bytes as f64;
         let rates = &self.found.rates;
-        let endurance =
-            self.endurance(rates.sent_per_host_byte, used, &question.workload, amplifications)?;
+        let sent = Sent { per_host_byte: rates.sent_per_host_byte, copied_at_least: 1.0 };
+        let endurance = self.endurance(sent, used, &question.workload, amplifications)?;
         let stack = match question.workload.order {
             Order::Random => steady::aged(self.base, self.catalog, used),
             Order::Sequential => self.base.clone(),
@@ -245,11 +279,18 @@ impl Modelled<'_> {
         })
     }
 
+    /// What the slowest of its drives leaves of a log's rate.
+    fn least_share(&self, log_shares: &BTreeMap<String, f64>) -> f64 {
+        let shares = self.base.members.iter().map(|member| log_shares[&member.drive.to_string()]);
+        shares.fold(1.0, f64::min)
+    }
+
     /// A managed volume: reads as without it, wherever its blocks lie; writes from the sequential
-    /// rate.
+    /// rate, of which the drives leave a `share` to a log.
     fn managed(
         &self,
         volume: &Part,
+        share: f64,
         question: &Question,
         amplifications: &Amplifications<'_>,
     ) -> Result<Result<Answered, String>, AdviceError> {
@@ -261,9 +302,10 @@ impl Modelled<'_> {
             blocks: volume::Blocks::USUAL,
             random_writes_per_s: rates.write,
             random_reads_per_s: rates.read_anywhere,
-            write_bytes_per_s: line.write_bytes_per_s,
+            write_bytes_per_s: share * line.write_bytes_per_s,
             read_bytes_per_s: line.read_bytes_per_s,
             device_bytes: self.base_bytes,
+            of_full_drives: false,
             source: String::new(),
         };
         let forecast = match Forecast::of_stack(&of_drive, &stack) {
@@ -281,11 +323,14 @@ impl Modelled<'_> {
         let point = forecast.at(fill);
         let log_per_host_byte = forecast.log_per_host_byte(fill);
         let written_bytes = question.workload.bytes_mean(0.0);
-        let write = point.efficiency * line.write_bytes_per_s / written_bytes;
+        let write = point.efficiency * of_drive.write_bytes_per_s / written_bytes;
         // What a log sends is sequential, whatever the host writes.
         let Workload { reads, depth, .. } = question.workload;
         let sequential = Workload::plain(reads, 1 << 20, depth, Order::Sequential);
-        let sent = log_per_host_byte * line.sent_per_host_byte;
+        let sent = Sent {
+            per_host_byte: log_per_host_byte * line.sent_per_host_byte,
+            copied_at_least: 1.0 / share,
+        };
         let endurance = self.endurance(sent, 1.0, &sequential, amplifications)?;
         Ok(Ok(Answered {
             offer: Offer {
@@ -301,11 +346,10 @@ impl Modelled<'_> {
         }))
     }
 
-    /// All drives together: as many times what the weakest is rated for. `sent` bytes reach them
-    /// for each of the host's.
+    /// All drives together: as many times what the weakest is rated for.
     fn endurance(
         &self,
-        sent: f64,
+        sent: Sent,
         used: f64,
         workload: &Workload,
         amplifications: &Amplifications<'_>,
@@ -323,7 +367,7 @@ impl Modelled<'_> {
                 Rating::Written { bytes } => (bytes, 1.0),
                 Rating::Cycles { cycles, .. } => (
                     cycles * drive.capacity_bytes as f64,
-                    amplifications.of(drive.name(), workload, used)?,
+                    amplifications.of(drive.name(), workload, used)?.max(sent.copied_at_least),
                 ),
             };
             let is_weaker = weakest.is_none_or(|(known, by)| bytes / amplification < known / by);
@@ -334,7 +378,7 @@ impl Modelled<'_> {
         let count = self.base.drives() as f64;
         Ok(weakest.map_or(Endurance::Unbounded, |(bytes, amplification)| Endurance::Rated {
             bytes: bytes * count,
-            per_host_byte: sent * amplification,
+            per_host_byte: sent.per_host_byte * amplification,
         }))
     }
 }

@@ -5,6 +5,7 @@
 //!   Workload, Stack -> shrink: small drives that behave alike       shrink.rs
 //!     |- bare: reads, writes, the mix itself, one after the other   steady.rs
 //!     |- sequential: what a managed volume's log would have
+//!     |- log_share: what the drive's own cleaner leaves of that     segments.rs
 //!     |- managed: the mix on a managed volume, as it stands         managed.rs
 //!     `- wear: bytes of flash for each byte of the host             wear.rs
 //! ```
@@ -13,21 +14,23 @@
 //! large it is.
 
 mod managed;
+mod segments;
 mod shrink;
 #[cfg(test)]
 mod tests;
 mod wear;
 mod workload;
 
+pub use managed::open_small;
+pub use shrink::Shrunk;
 pub use wear::{Rating, rating, write_amplification};
 pub use workload::{Lengths, Order, Workload};
 
 use lab::workload::{Area, Counted, Length, Offsets, Op, Pattern, Stream};
-use shrink::Shrunk;
 use study::TrialError;
 use target::{
     catalog::{Catalog, DriveKind},
-    stack::{self, Opened, Stack},
+    stack::{self, Opened, Part, Stack},
 };
 
 /// Operations that count in each measurement: rates scatter by a percent or two.
@@ -179,6 +182,16 @@ impl Bench<'_> {
             Order::Sequential => shrunk.stack.clone(),
         }
     }
+}
+
+/// Whether a stack has drives that map pages, and that nobody wants to be new.
+pub fn ages(stack: &Stack, catalog: &Catalog) -> bool {
+    let is_new =
+        |drive: &Part| drive.settings.iter().any(|(key, it)| key == "state" && it == "fresh");
+    stack.members.iter().any(|member| {
+        let drive = catalog.drive(&member.drive.name);
+        drive.is_some_and(|it| it.kind == DriveKind::PageMapped) && !is_new(&member.drive)
+    })
 }
 
 /// `stack` with its page-mapped drives in their steady state, `used` of them holding data (0 to 1);

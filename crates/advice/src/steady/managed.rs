@@ -1,10 +1,10 @@
 //! A managed volume run as it stands: filled, overwritten until its cleaner has found its pace, and
 //! asked for the mix.
 
-use super::{Bench, LINE_BYTES, Session, Shrunk, log_stream};
+use super::{Bench, LINE_BYTES, SEGMENT_BYTES, Session, Shrunk, log_stream};
 use lab::workload::{Area, Counted, Length, Op};
 use study::TrialError;
-use target::stack::{self, Stack};
+use target::stack::{self, Opened, Stack};
 
 /// A drive that cannot be made smaller is used this far: what counts are shares.
 const PART_BYTES: u64 = 4 << 30;
@@ -44,7 +44,7 @@ impl Bench<'_> {
                 }
             }
         }
-        let mut opened = stack::open(&small, &shrunk.catalog, self.seed)?;
+        let mut opened = open_small(&small, &shrunk, self.seed)?;
         let block_bytes = self.workload.bytes_mean(0.0);
         let line_bytes = u64::from(LINE_BYTES);
         let area_bytes = (opened.contract().capacity_bytes as f64 * fill.min(1.0)) as u64;
@@ -65,4 +65,28 @@ impl Bench<'_> {
         session.counted = counted;
         Ok(Some(session.rate(self.workload.reads, area_bytes, counted / 10)?))
     }
+}
+
+/// Opens `stack`, a managed volume on the drives of `shrunk`. Of drives whose superblocks are shorter
+/// a segment is the part of a superblock that it was: how much the drives' own cleaners copy follows
+/// from that.
+///
+/// # Errors
+/// When the stack cannot be built.
+pub fn open_small(stack: &Stack, shrunk: &Shrunk, seed: u64) -> Result<Opened, TrialError> {
+    let opened = stack::open(stack, &shrunk.catalog, seed)?;
+    let layout = opened.managed().and_then(flash::Volume::layout);
+    let shape = layout.expect("a volume that was just made is open").shape;
+    let unit_bytes = shape.unit_bytes();
+    let units = SEGMENT_BYTES as f64 / shrunk.shortened / unit_bytes as f64;
+    let segment_bytes = unit_bytes * (units.round() as u64).max(1);
+    if shrunk.shortened == 1.0 || segment_bytes >= shape.segment_bytes {
+        return Ok(opened);
+    }
+    let mut stack = stack.clone();
+    for layer in stack.layers.iter_mut().filter(|layer| layer.name == "flash") {
+        layer.settings.retain(|(key, _)| key != "segment");
+        layer.settings.push(("segment".to_owned(), segment_bytes.to_string()));
+    }
+    Ok(stack::open(&stack, &shrunk.catalog, seed)?)
 }

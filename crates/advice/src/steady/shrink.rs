@@ -33,6 +33,8 @@ pub struct Shrunk {
     pub catalog: Catalog,
     /// How many times smaller every drive is.
     pub divisor: f64,
+    /// How many times shorter the superblocks of page-mapped drives are.
+    pub shortened: f64,
     /// What buffers and fast caches of all drives hold together, bytes.
     pub held_bytes: u64,
     /// Whether a drive has an arm: distances count.
@@ -47,6 +49,10 @@ impl Shrunk {
         names.dedup();
         let drives = || names.iter().filter_map(|name| catalog.drive(name));
         let divisor = drives().map(divisor).fold(1.0, f64::max);
+        let shortened = match divisor > 1.0 {
+            true => drives().map(shortened).fold(1.0, f64::max),
+            false => 1.0,
+        };
         let mut small = catalog.clone();
         for name in &names {
             if let Some(drive) = small.drive_mut(name).filter(|_| divisor > 1.0) {
@@ -61,7 +67,7 @@ impl Shrunk {
         };
         let held_bytes = stack.members.iter().filter_map(held).sum();
         let turns = drives().any(|drive| drive.kind == DriveKind::Disk);
-        Ok(Self { stack: stack.clone(), catalog: small, divisor, held_bytes, turns })
+        Ok(Self { stack: stack.clone(), catalog: small, divisor, shortened, held_bytes, turns })
     }
 }
 
@@ -79,6 +85,15 @@ pub(super) fn divisor(drive: &DriveEntry) -> f64 {
         (DriveKind::Disk, Some(cache), Some(zone)) => (cache / zone).max(1.0),
         _ => 1.0,
     }
+}
+
+/// How many times shorter the superblocks of a drive that is made smaller are.
+fn shortened(drive: &DriveEntry) -> f64 {
+    if drive.kind != DriveKind::PageMapped {
+        return 1.0;
+    }
+    let whole = drive.page_mapped(&DriveSettings::default());
+    whole.map_or(1.0, |whole| f64::from(whole.pages_per_block) / pages_per_block(&whole) as f64)
 }
 
 /// Units of a shortened superblock.

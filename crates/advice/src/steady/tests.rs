@@ -62,6 +62,38 @@ fn drives_of_an_array_are_sent_what_its_level_takes() {
     }
 }
 
+/// What a volume on a drive of today would do was computed from a log that fills superblocks one
+/// after the other: 100,000 of a mix, of which the volume itself did 33,000. Its segments come free
+/// in any order, and the drive's own cleaner copies the rest of each superblock.
+#[test]
+fn a_drive_that_maps_pages_cleans_below_a_log() {
+    let catalog = Catalog::built_in().expect("a catalog");
+    let bench = bench(&catalog, 32, Order::Random);
+    let share = |name: &str| {
+        let part = stack(name).members[0].drive.clone();
+        bench.log_share(&part).expect("a drive")
+    };
+    assert_eq!(share("mtron-mobi-32"), 1.0);
+    assert_eq!(share("sata-750"), 1.0);
+    // 13 superblocks of 512 MiB in 7 % of spare, and 37 % of spare.
+    let (little, much) = (share("nvme-tlc"), share("micron-7450max-800"));
+    assert!((0.1..0.3).contains(&little), "{little}");
+    assert!(much > 2.0 * little && much < 0.9, "{much}");
+}
+
+/// A segment on a small drive is the part of a superblock that it is on the whole one.
+#[test]
+fn segments_become_smaller_with_the_superblocks() {
+    let catalog = Catalog::built_in().expect("a catalog");
+    let whole = stack("nvme-tlc/flash:spare=28%");
+    let shrunk = Shrunk::new(&whole, &catalog).expect("a drive");
+    let opened = open_small(&whole, &shrunk, 1).expect("a volume");
+    let small = opened.managed().and_then(flash::Volume::layout).expect("a volume").shape;
+    let as_whole = small.segment_bytes as f64 * shrunk.shortened;
+    assert!(shrunk.shortened > 10.0, "{}", shrunk.shortened);
+    assert!((as_whole / SEGMENT_BYTES as f64 - 1.0).abs() < 0.25, "{as_whole}");
+}
+
 /// A unit of 1 MiB is merged for every 4 KiB; in order each unit is erased once.
 #[test]
 fn a_block_mapped_drive_wears_by_the_unit() {

@@ -4,7 +4,10 @@ use super::{
     forecast::{no_volume, with_layer},
     rates::{BLOCK_BYTES, LINE_BYTES, Rates, stream},
 };
-use crate::error::AdviceError;
+use crate::{
+    error::AdviceError,
+    steady::{self, Shrunk},
+};
 use block::{Command, Instant};
 use flash::predict::{limit, point};
 use lab::workload::{Area, Counted, Length, Op, Pattern, once};
@@ -48,29 +51,40 @@ pub fn measure(
     progress: &dyn Fn(f64),
 ) -> Result<Vec<Measured>, AdviceError> {
     let mut measured = Vec::new();
+    let catalog = Catalog::load()?;
+    let ages = steady::ages(stack, &catalog);
     for &fill in if fills.is_empty() { &FILLS } else { fills } {
         let live = f64::from(fill) / 1000.0;
         progress(live);
         // A hundredth more than is mapped, for whole segments; a volume that is full.
         let spare = format!("{}%", (99.0 - live * 100.0).floor());
-        let mut settings = vec![("drive-size", PART.to_owned()), ("spare", spare)];
+        let mut settings = vec![("spare", spare)];
+        if !ages {
+            settings.push(("drive-size", PART.to_owned()));
+        }
         if skew != Pattern::Random {
             // As a volume on a real drive chooses.
             settings.push(("cleaning", "auto".to_owned()));
         }
-        measured.extend(at(&with_layer(stack, &settings), live, rates, skew)?);
+        let stack = with_layer(stack, &settings);
+        // A part of a drive that maps pages would leave the rest to its cleaner as spare.
+        let opened = match ages {
+            true => steady::open_small(&stack, &Shrunk::new(&stack, &catalog)?, SEED)?,
+            false => stack::open(&stack, &catalog, SEED)?,
+        };
+        measured.extend(at(opened, &stack, live, rates, skew)?);
     }
     Ok(measured)
 }
 
 /// `None` where the volume cannot be so full.
 fn at(
+    mut opened: Opened,
     stack: &Stack,
     live: f64,
     rates: &Rates,
     skew: Pattern,
 ) -> Result<Option<Measured>, AdviceError> {
-    let mut opened = stack::open(stack, &Catalog::load()?, SEED)?;
     let volume = opened.managed().and_then(flash::Volume::layout);
     let layout = *volume.ok_or_else(|| no_volume(stack))?;
     let blocks = (live * layout.shape.device_bytes as f64 / BLOCK_BYTES as f64) as u64;

@@ -1,6 +1,9 @@
 //! What a drive can do without the layer: the four rates that everything follows from.
 
-use crate::error::AdviceError;
+use crate::{
+    error::AdviceError,
+    steady::{self, Bench, Order, Workload},
+};
 use block::{Command, Engine, display_bytes};
 use lab::workload::{Area, Counted, Length, Op, Pattern, Stream, once};
 use record::Record;
@@ -56,6 +59,8 @@ pub struct Rates {
     pub read_bytes_per_s: f64,
     /// Its size.
     pub device_bytes: u64,
+    /// Whether they are of drives that are full, and faster with less on them.
+    pub of_full_drives: bool,
     /// Where these come from, in words.
     pub source: String,
 }
@@ -102,6 +107,10 @@ pub fn of_model(stack: &Stack, blocks: Blocks) -> Result<Rates, AdviceError> {
         return Err(AdviceError::NoVolume(text));
     }
     let device_bytes = opened.contract().capacity_bytes;
+    let catalog = Catalog::load()?;
+    if steady::ages(&bare, &catalog) {
+        return of_aged(&bare, blocks, device_bytes, &catalog);
+    }
     let rotates = opened.layers.iter().any(|layer| layer.rotational == Some(true));
     let span_bytes = SPAN_BYTES.min(device_bytes) / LINE_BYTES * LINE_BYTES;
     // A disk seeks over all of itself, and needs no filling.
@@ -125,7 +134,40 @@ pub fn of_model(stack: &Stack, blocks: Blocks) -> Result<Rates, AdviceError> {
         write_bytes_per_s: LINE_BYTES as f64 * write_lines,
         read_bytes_per_s: LINE_BYTES as f64 * read_lines,
         device_bytes,
+        of_full_drives: false,
         source: "the model's own rates, 32 in flight, in virtual time".to_owned(),
+    })
+}
+
+/// Of drives that were overwritten at random for long, their fast caches used up: what a new drive
+/// does for a while, none does for a year.
+fn of_aged(
+    stack: &Stack,
+    blocks: Blocks,
+    device_bytes: u64,
+    catalog: &Catalog,
+) -> Result<Rates, AdviceError> {
+    let trial = |error| AdviceError::Trial { stack: stack.to_string(), error };
+    let bench = |bytes: u64| {
+        let workload = Workload::plain(0.5, bytes as u32, DEPTH as u16, Order::Random);
+        Bench { catalog, workload, seed: SEED }
+    };
+    let rates = |bytes: u64| bench(bytes).bare(stack, None).map_err(trial);
+    let log = bench(LINE_BYTES);
+    let line = log.sequential(stack).map_err(trial)?;
+    let mut share: f64 = 1.0;
+    for member in &stack.members {
+        share = share.min(log.log_share(&member.drive).map_err(trial)?);
+    }
+    Ok(Rates {
+        blocks,
+        random_writes_per_s: rates(blocks.write_bytes)?.write,
+        random_reads_per_s: rates(blocks.read_bytes)?.read,
+        write_bytes_per_s: share * line.write_bytes_per_s,
+        read_bytes_per_s: line.read_bytes_per_s,
+        device_bytes,
+        of_full_drives: true,
+        source: "the model's own rates after long use, 32 in flight, in virtual time".to_owned(),
     })
 }
 
@@ -180,6 +222,7 @@ pub fn of_record(record: &Record) -> Result<Rates, AdviceError> {
         write_bytes_per_s: fastest("write", "seq", LINE_BYTES)? * LINE_BYTES as f64,
         read_bytes_per_s: fastest("read", "seq", LINE_BYTES)? * LINE_BYTES as f64,
         device_bytes: target.map_or(0, |target| target.capacity_bytes),
+        of_full_drives: false,
         source: format!("run {} of {text}, its fastest cells", record.id),
     })
 }

@@ -181,6 +181,17 @@ fn the_first_three_are_run_as_they_stand() {
     assert!(!page.contains("costs -"), "{page}");
 }
 
+/// The computed rate of a managed volume on a drive of today was three times what the volume did
+/// when it was run, full or not: the drive cleans as well.
+#[test]
+fn what_is_computed_of_a_volume_on_a_drive_that_maps_pages_is_what_it_does() {
+    for capacity in ["300GB", "719GB"] {
+        let answer = answer(&["--capacity", capacity, "nvme-tlc/flash:spare=28%"]);
+        let place = &places(&answer, "ranked")[0];
+        assert!(number(place, "check_off").abs() < 0.25, "{capacity}: {place:#}");
+    }
+}
+
 #[test]
 fn what_has_no_price_in_the_currency_stands_apart_until_it_gets_one() {
     let question = ["advise", "--read", "70", "--block", "8K", "--budget", "300EUR", "--json"];
