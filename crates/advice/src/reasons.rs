@@ -280,9 +280,10 @@ pub fn assumed(advice: &Advice<'_>) -> Vec<Reason> {
     }
     if is(|basis| matches!(basis, Basis::Computed { .. })) {
         sentences.push(
-            "Writes to managed volumes are not modelled one by one but computed: the drives' sequential rate, times what uniform \
-             random overwriting leaves of it at that fill (docs/results/flash.md). A drive that maps pages cleans below \
-             that log: what it copies is measured with segments that come free in any order (docs/guide/advice.md)."
+            "Writes to managed volumes are not modelled one by one but computed: the drives' \
+             sequential rate, times what uniform random overwriting leaves of it at that fill \
+             (docs/results/flash.md). A drive that maps pages cleans below that log: what it \
+             copies is measured with segments that come free in any order (docs/guide/advice.md)."
                 .to_owned(),
         );
     }

@@ -70,7 +70,7 @@ fn every_cost_is_the_price_over_the_rate_of_the_mix_and_the_least_comes_first() 
 #[test]
 fn the_same_question_gets_the_same_answer() {
     let words =
-        ["--capacity", "20GB", "--writes-per-day", "50GB", "intel-x25e-32", "mtron-mobi-16"];
+        ["--capacity", "20GB", "--writes-per-day", "50GB", "intel-x25e-32", "2xsata-750/raid0"];
     let [one, two] = [(), ()].map(|()| advise(&words).succeeded().stdout);
     assert_eq!(one, two);
     for part in ["Why", "What would change it", "Assumed", "CMU 2008, Table I"] {
@@ -192,6 +192,22 @@ fn what_is_computed_of_a_volume_on_a_drive_that_maps_pages_is_what_it_does() {
     }
 }
 
+/// What a drive that maps pages does while it is new was taken for what it does: 217,000 writes a
+/// second of 4 KiB, and the layer was said to help up to a fill of 77 %.
+#[test]
+fn a_prediction_is_of_a_drive_that_is_long_in_use_unless_a_new_one_is_named() {
+    let predicted = |drive: &str| {
+        let words = ["flash", "predict", drive];
+        Call::new(words, Path::new("/")).done().succeeded().stdout
+    };
+    let aged = predicted("model:nvme-tlc");
+    for part in ["after long use", "up to a fill of 4", "this table is full"] {
+        assert!(aged.contains(part), "{part}: {aged}");
+    }
+    let new = predicted("model:nvme-tlc:state=fresh");
+    assert!(!new.contains("after long use") && new.contains("up to a fill of 7"), "{new}");
+}
+
 #[test]
 fn what_has_no_price_in_the_currency_stands_apart_until_it_gets_one() {
     let question = ["advise", "--read", "70", "--block", "8K", "--budget", "300EUR", "--json"];
@@ -226,7 +242,7 @@ fn a_run_is_ranked_by_what_it_measured_beside_models() {
     ]);
     run.done().succeeded();
     let question = ["advise", "--read", "70", "--block", "8K", "--budget", "1000USD", "--json"];
-    let words = ["mine", "mtron-mobi-32", "--price-age", "100", "--store"];
+    let words = ["mine", "2xsata-750/raid0", "--price-age", "100", "--store"];
     let call = Call::new(question, Path::new("/")).and(words).and([bench.path("store.sqlite")]);
     let answer: Value = serde_json::from_str(&call.done().succeeded().stdout).expect("JSON");
     let mine = named(&answer, "ranked", "mine");
@@ -326,7 +342,7 @@ fn a_trace_that_is_no_workload_is_refused_with_the_cure() {
 #[test]
 fn so_little_data_that_it_is_no_thousandth_of_a_drive_finds_room() {
     for capacity in ["8K", "1M", "12MB"] {
-        let answer = answer(&["--capacity", capacity, "mtron-mobi-16", "intel-x25e-32"]);
+        let answer = answer(&["--capacity", capacity, "mtron-mobi-16"]);
         let volume = places(&answer, "ranked").iter().find(|place| {
             place["name"].as_str().is_some_and(|name| name.starts_with("mtron-mobi-16/flash"))
         });

@@ -586,14 +586,6 @@ fn a_prediction_says_where_the_layer_helps_and_draws_it() {
     assert!(picture.contains("the bare drive") && picture.contains("</svg>"), "{picture}");
     let disk = flash(&bench, &["predict", "model:hdd-7200-cmr"]).succeeded().stdout;
     assert!(disk.contains("do not put it under what is written at random"), "{disk}");
-    // What a drive that maps pages does while it is new was taken for what it does: 217,000 writes
-    // a second, and the layer was said to help up to a fill of 77 %.
-    let aged = flash(&bench, &["predict", "model:nvme-tlc"]).succeeded().stdout;
-    for part in ["after long use", "of 4", "table is full"] {
-        assert!(aged.contains(part), "{part}: {aged}");
-    }
-    let new = flash(&bench, &["predict", "model:nvme-tlc:state=fresh"]).succeeded().stdout;
-    assert!(!new.contains("after long use") && new.contains("of 7"), "{new}");
     let none = bench.drivelab_without_store(["flash", "predict", "last", "--store", "none.sqlite"]);
     none.done().refused(&["neither `model:STACK` nor a RUN"]);
     // A real target's stored run tells its rates.
