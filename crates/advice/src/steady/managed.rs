@@ -68,8 +68,8 @@ impl Bench<'_> {
 }
 
 /// Opens `stack`, a managed volume on the drives of `shrunk`. Of drives whose superblocks are
-/// shorter a segment is the part of a superblock that it was: how much the drives' own cleaners copy
-/// follows from that.
+/// shorter a segment is the part of a superblock that it was: how much the drives' own cleaners
+/// copy follows from that.
 ///
 /// # Errors
 /// When the stack cannot be built.
