@@ -1,7 +1,7 @@
 //! A managed volume run as it stands: filled, overwritten until its cleaner has found its pace, and
 //! asked for the mix.
 
-use super::{Bench, LINE_BYTES, SEGMENT_BYTES, Session, Shrunk, log_stream};
+use super::{Bench, LINE_BYTES, Session, Shrunk, log_stream};
 use lab::workload::{Area, Counted, Length, Op};
 use study::TrialError;
 use target::stack::{self, Opened, Stack};
@@ -67,25 +67,24 @@ impl Bench<'_> {
     }
 }
 
-/// Opens `stack`, a managed volume on the drives of `shrunk`. Of drives whose superblocks are
-/// shorter a segment is the part of a superblock that it was: how much the drives' own cleaners
-/// copy follows from that.
+/// Opens `stack`, a managed volume on the drives of `shrunk`. Of drives that were made smaller a
+/// segment has as many erase units as on the whole ones, and so is the part of a superblock that it
+/// was: how much the drives' own cleaners copy follows from that.
 ///
 /// # Errors
 /// When the stack cannot be built.
 pub fn open_small(stack: &Stack, shrunk: &Shrunk, seed: u64) -> Result<Opened, TrialError> {
     let opened = stack::open(stack, &shrunk.catalog, seed)?;
     let layout = opened.managed().and_then(flash::Volume::layout);
-    let shape = layout.expect("a volume that was just made is open").shape;
-    let unit_bytes = shape.unit_bytes();
-    let units = SEGMENT_BYTES as f64 / shrunk.shortened / unit_bytes as f64;
-    let segment_bytes = unit_bytes * (units.round() as u64).max(1);
-    if shrunk.shortened == 1.0 || segment_bytes >= shape.segment_bytes {
+    let (Some(units), Some(layout)) = (shrunk.segment_units, layout) else {
+        return Ok(opened);
+    };
+    let segment_bytes = units * layout.shape.unit_bytes();
+    if segment_bytes == layout.shape.segment_bytes {
         return Ok(opened);
     }
     let mut stack = stack.clone();
     for layer in stack.layers.iter_mut().filter(|layer| layer.name == "flash") {
-        layer.settings.retain(|(key, _)| key != "segment");
         layer.settings.push(("segment".to_owned(), segment_bytes.to_string()));
     }
     Ok(stack::open(&stack, &shrunk.catalog, seed)?)

@@ -9,7 +9,7 @@ use model::PageMappedParams;
 use study::TrialError;
 use target::{
     catalog::{BadCatalog, Catalog, DriveEntry, DriveKind, DriveSettings, Parameter, Value},
-    stack::{BadStack, Stack},
+    stack::{self, BadStack, Member, Stack},
 };
 
 /// Superblocks that a page-mapped drive is left with. With half of them the ones that are being
@@ -27,7 +27,7 @@ const GRAIN_BYTES: u64 = 1 << 20;
 
 /// A stack whose drives are small.
 pub struct Shrunk {
-    /// The same text.
+    /// The same text, but for the drives' `capacity=`.
     pub stack: Stack,
     /// What its names mean now.
     pub catalog: Catalog,
@@ -35,6 +35,9 @@ pub struct Shrunk {
     pub divisor: f64,
     /// How many times shorter the superblocks of page-mapped drives are.
     pub shortened: f64,
+    /// Erase units, or stripes, that a segment of the managed volume has on the whole drives, if
+    /// they were made smaller; the stack says nothing of it.
+    pub segment_units: Option<u64>,
     /// What buffers and fast caches of all drives hold together, bytes.
     pub held_bytes: u64,
     /// Whether a drive has an arm: distances count.
@@ -44,6 +47,7 @@ pub struct Shrunk {
 impl Shrunk {
     /// Shrinks the drives of `stack`, all by the same factor.
     pub fn new(stack: &Stack, catalog: &Catalog) -> Result<Self, TrialError> {
+        let (stack, catalog) = &sized(stack, catalog)?;
         let mut names: Vec<&str> = stack.members.iter().map(|m| m.drive.name.as_str()).collect();
         names.sort_unstable();
         names.dedup();
@@ -52,6 +56,11 @@ impl Shrunk {
         let shortened = match divisor > 1.0 {
             true => drives().map(shortened).fold(1.0, f64::max),
             false => 1.0,
+        };
+        let mut stack = stack.clone();
+        let segment_units = match divisor > 1.0 {
+            true => without_segments(&mut stack, catalog)?,
+            false => None,
         };
         let mut small = catalog.clone();
         for name in &names {
@@ -67,8 +76,42 @@ impl Shrunk {
         };
         let held_bytes = stack.members.iter().filter_map(held).sum();
         let turns = drives().any(|drive| drive.kind == DriveKind::Disk);
-        Ok(Self { stack: stack.clone(), catalog: small, divisor, shortened, held_bytes, turns })
+        Ok(Self { stack, catalog: small, divisor, shortened, segment_units, held_bytes, turns })
     }
+}
+
+/// The stack without `capacity=`, and a catalog whose drives are as large as that said.
+fn sized(stack: &Stack, catalog: &Catalog) -> Result<(Stack, Catalog), TrialError> {
+    let (mut sized, mut catalog) = (stack.clone(), catalog.clone());
+    for member in &mut sized.members {
+        let is_capacity = |(key, _): &(String, String)| key == "capacity";
+        if !member.drive.settings.iter().any(is_capacity) {
+            continue;
+        }
+        let alone = Member { count: 1, drive: member.drive.clone() };
+        let alone = Stack { members: vec![alone], layers: Vec::new() };
+        let capacity_bytes = stack::open(&alone, &catalog, 0)?.contract().capacity_bytes;
+        if let Some(drive) = catalog.drive_mut(&member.drive.name) {
+            drive.capacity_bytes = capacity_bytes;
+            member.drive.settings.retain(|setting| !is_capacity(setting));
+        }
+    }
+    Ok((sized, catalog))
+}
+
+/// Erase units of a segment of the stack's managed volume, if it has one, whose `segment=` is taken
+/// away.
+fn without_segments(stack: &mut Stack, catalog: &Catalog) -> Result<Option<u64>, TrialError> {
+    if !stack.layers.iter().any(|layer| layer.name == "flash") {
+        return Ok(None);
+    }
+    let whole = stack::open(stack, catalog, 0)?;
+    let layout = whole.managed().and_then(flash::Volume::layout);
+    let units = layout.map(|layout| layout.shape.segment_bytes / layout.shape.unit_bytes());
+    for layer in stack.layers.iter_mut().filter(|layer| layer.name == "flash") {
+        layer.settings.retain(|(key, _)| key != "segment");
+    }
+    Ok(units)
 }
 
 /// How many times smaller a drive may be.

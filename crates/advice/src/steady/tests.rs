@@ -81,17 +81,21 @@ fn a_drive_that_maps_pages_cleans_below_a_log() {
     assert!(much > 2.0 * little && much < 0.9, "{much}");
 }
 
-/// A segment on a small drive is the part of a superblock that it is on the whole one.
+/// A segment on a small drive is the part of a superblock that it is on the whole one: it was half
+/// a superblock and not a sixteenth, and one of one's own was refused, no multiple of the small
+/// erase unit.
 #[test]
 fn segments_become_smaller_with_the_superblocks() {
     let catalog = Catalog::built_in().expect("a catalog");
-    let whole = stack("nvme-tlc/flash:spare=28%");
-    let shrunk = Shrunk::new(&whole, &catalog).expect("a drive");
-    let opened = open_small(&whole, &shrunk, 1).expect("a volume");
-    let small = opened.managed().and_then(flash::Volume::layout).expect("a volume").shape;
-    let as_whole = small.segment_bytes as f64 * shrunk.shortened;
-    assert!(shrunk.shortened > 10.0, "{}", shrunk.shortened);
-    assert!((as_whole / SEGMENT_BYTES as f64 - 1.0).abs() < 0.25, "{as_whole}");
+    for (settings, whole_bytes) in [("", 32 << 20), (",segment=512M", 512 << 20)] {
+        let whole = stack(&format!("nvme-tlc/flash:spare=28%{settings}"));
+        let shrunk = Shrunk::new(&whole, &catalog).expect("a drive");
+        let opened = open_small(&shrunk.stack, &shrunk, 1).expect("a volume");
+        let small = opened.managed().and_then(flash::Volume::layout).expect("a volume").shape;
+        assert!(shrunk.shortened > 10.0, "{}", shrunk.shortened);
+        let as_whole = small.segment_bytes as f64 * shrunk.shortened;
+        assert!((as_whole / f64::from(whole_bytes) - 1.0).abs() < 0.01, "{settings}: {as_whole}");
+    }
 }
 
 /// A unit of 1 MiB is merged for every 4 KiB; in order each unit is erased once.

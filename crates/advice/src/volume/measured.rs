@@ -69,7 +69,10 @@ pub fn measure(
         let stack = with_layer(stack, &settings);
         // A part of a drive that maps pages would leave the rest to its cleaner as spare.
         let opened = match ages {
-            true => steady::open_small(&stack, &Shrunk::new(&stack, &catalog)?, SEED)?,
+            true => {
+                let shrunk = Shrunk::new(&stack, &catalog)?;
+                steady::open_small(&shrunk.stack, &shrunk, SEED)?
+            }
             false => stack::open(&stack, &catalog, SEED)?,
         };
         measured.extend(at(opened, &stack, live, rates, skew)?);

@@ -204,6 +204,9 @@ fn a_prediction_is_of_a_drive_that_is_long_in_use_unless_a_new_one_is_named() {
     for part in ["after long use", "up to a fill of 4", "this table is full"] {
         assert!(aged.contains(part), "{part}: {aged}");
     }
+    // What names its size was refused by advise, for a small drive was to be so large.
+    let half = predicted("model:nvme-tlc:capacity=500GB");
+    assert!(half.contains("after long use") && half.contains("up to a fill of 4"), "{half}");
     let new = predicted("model:nvme-tlc:state=fresh");
     assert!(!new.contains("after long use") && new.contains("up to a fill of 7"), "{new}");
 }
