@@ -67,25 +67,29 @@ impl Bench<'_> {
     }
 }
 
-/// Opens `stack`, a managed volume on the drives of `shrunk`. Of drives that were made smaller a
-/// segment has as many erase units as on the whole ones, and so is the part of a superblock that it
-/// was: how much the drives' own cleaners copy follows from that.
+/// Opens `stack`, a managed volume on the drives of `shrunk`. Where their superblocks became shorter
+/// a segment has as many erase units as on the whole drives, and so is the part of a superblock that
+/// it was: how much the drives' own cleaners copy follows from that. A segment is no larger than
+/// what suits a small drive, unless it was named and there is room for it.
 ///
 /// # Errors
 /// When the stack cannot be built.
 pub fn open_small(stack: &Stack, shrunk: &Shrunk, seed: u64) -> Result<Opened, TrialError> {
     let opened = stack::open(stack, &shrunk.catalog, seed)?;
     let layout = opened.managed().and_then(flash::Volume::layout);
-    let (Some(units), Some(layout)) = (shrunk.segment_units, layout) else {
+    let (Some(segment), Some(layout)) = (shrunk.segment, layout) else {
         return Ok(opened);
     };
-    let segment_bytes = units * layout.shape.unit_bytes();
-    if segment_bytes == layout.shape.segment_bytes {
+    let segment_bytes = segment.units * layout.shape.unit_bytes();
+    if segment_bytes >= layout.shape.segment_bytes && !segment.is_chosen {
         return Ok(opened);
     }
     let mut stack = stack.clone();
     for layer in stack.layers.iter_mut().filter(|layer| layer.name == "flash") {
         layer.settings.push(("segment".to_owned(), segment_bytes.to_string()));
     }
-    Ok(stack::open(&stack, &shrunk.catalog, seed)?)
+    match stack::open(&stack, &shrunk.catalog, seed) {
+        Err(_) if segment.is_chosen => Ok(opened),
+        sized => Ok(sized?),
+    }
 }

@@ -35,13 +35,22 @@ pub struct Shrunk {
     pub divisor: f64,
     /// How many times shorter the superblocks of page-mapped drives are.
     pub shortened: f64,
-    /// Erase units, or stripes, that a segment of the managed volume has on the whole drives, if
-    /// they were made smaller; the stack says nothing of it.
-    pub segment_units: Option<u64>,
+    /// What a segment of the managed volume has on the whole drives, if superblocks became
+    /// shorter; the stack says nothing of it then.
+    pub segment: Option<Segment>,
     /// What buffers and fast caches of all drives hold together, bytes.
     pub held_bytes: u64,
     /// Whether a drive has an arm: distances count.
     pub turns: bool,
+}
+
+/// A segment of a managed volume.
+#[derive(Clone, Copy)]
+pub struct Segment {
+    /// So many erase units, or stripes.
+    pub units: u64,
+    /// Whether the stack named it.
+    pub is_chosen: bool,
 }
 
 impl Shrunk {
@@ -58,7 +67,7 @@ impl Shrunk {
             false => 1.0,
         };
         let mut stack = stack.clone();
-        let segment_units = match divisor > 1.0 {
+        let segment = match shortened > 1.0 {
             true => without_segments(&mut stack, catalog)?,
             false => None,
         };
@@ -76,7 +85,7 @@ impl Shrunk {
         };
         let held_bytes = stack.members.iter().filter_map(held).sum();
         let turns = drives().any(|drive| drive.kind == DriveKind::Disk);
-        Ok(Self { stack, catalog: small, divisor, shortened, segment_units, held_bytes, turns })
+        Ok(Self { stack, catalog: small, divisor, shortened, segment, held_bytes, turns })
     }
 }
 
@@ -99,19 +108,19 @@ fn sized(stack: &Stack, catalog: &Catalog) -> Result<(Stack, Catalog), TrialErro
     Ok((sized, catalog))
 }
 
-/// Erase units of a segment of the stack's managed volume, if it has one, whose `segment=` is taken
-/// away.
-fn without_segments(stack: &mut Stack, catalog: &Catalog) -> Result<Option<u64>, TrialError> {
-    if !stack.layers.iter().any(|layer| layer.name == "flash") {
-        return Ok(None);
-    }
+/// A segment of the stack's managed volume, if it has one, whose `segment=` is taken away.
+fn without_segments(stack: &mut Stack, catalog: &Catalog) -> Result<Option<Segment>, TrialError> {
+    let mut layers = stack.layers.iter().filter(|layer| layer.name == "flash");
+    let Some(layer) = layers.next() else { return Ok(None) };
+    let is_segment = |(key, _): &(String, String)| key == "segment";
+    let is_chosen = layer.settings.iter().any(is_segment);
     let whole = stack::open(stack, catalog, 0)?;
     let layout = whole.managed().and_then(flash::Volume::layout);
     let units = layout.map(|layout| layout.shape.segment_bytes / layout.shape.unit_bytes());
     for layer in stack.layers.iter_mut().filter(|layer| layer.name == "flash") {
-        layer.settings.retain(|(key, _)| key != "segment");
+        layer.settings.retain(|setting| !is_segment(setting));
     }
-    Ok(units)
+    Ok(units.map(|units| Segment { units, is_chosen }))
 }
 
 /// How many times smaller a drive may be.
