@@ -67,10 +67,10 @@ impl Bench<'_> {
     }
 }
 
-/// Opens `stack`, a managed volume on the drives of `shrunk`. Where their superblocks became shorter
-/// a segment has as many erase units as on the whole drives, and so is the part of a superblock that
-/// it was: how much the drives' own cleaners copy follows from that. A segment is no larger than
-/// what suits a small drive, unless it was named and there is room for it.
+/// Opens `stack`, a managed volume on the drives of `shrunk`. Where their superblocks became
+/// shorter a segment has as many erase units as on the whole drives, and so is the part of a
+/// superblock that it was: how much the drives' own cleaners copy follows from that. A segment is
+/// no larger than what suits a small drive, unless it was named and there is room for it.
 ///
 /// # Errors
 /// When the stack cannot be built.

@@ -216,8 +216,8 @@ impl Forecast {
         ));
         if rates.of_full_drives {
             sentences.push(
-                "The bare drive of this table is full: with less on it, the rest trimmed, it writes \
-                 faster."
+                "The bare drive of this table is full: with less on it, the rest trimmed, it \
+                 writes faster."
                     .to_owned(),
             );
         }
