@@ -18,15 +18,6 @@ use target::{
 /// pace.
 const ROUNDS: u64 = 3;
 
-/// In which order segments are filled.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Freed {
-    /// One after the other.
-    InOrder,
-    /// Any of them.
-    AnyOrder,
-}
-
 impl Bench<'_> {
     /// What is left of a log's rate on `drive` when its segments come free in any order: 1 on a
     /// drive that does not map pages, and nearly that where segments are no smaller than what the
@@ -41,25 +32,22 @@ impl Bench<'_> {
         }
         let member = Member { count: 1, drive: drive.clone() };
         let alone = Stack { members: vec![member], layers: Vec::new() };
-        let shrunk = Shrunk::new(&alone, self.catalog)?;
-        let rate = |freed| self.log_rate(&shrunk, freed);
-        Ok((rate(Freed::AnyOrder)? / rate(Freed::InOrder)?).min(1.0))
+        let in_order = self.sequential(&alone)?.write_bytes_per_s;
+        Ok((self.any_order(&alone)? / in_order).min(1.0))
     }
 
-    /// Lines a second of a log on a full drive.
-    fn log_rate(&self, shrunk: &Shrunk, freed: Freed) -> Result<f64, TrialError> {
+    /// Bytes a second of a log on a full drive, one segment after the other anywhere.
+    fn any_order(&self, alone: &Stack) -> Result<f64, TrialError> {
+        let shrunk = Shrunk::new(alone, self.catalog)?;
         let mut opened = stack::open(&shrunk.stack, &shrunk.catalog, self.seed)?;
         let line_bytes = u64::from(LINE_BYTES);
         // As large a part of a superblock as on the whole drive.
         let lines = ((SEGMENT_BYTES as f64 / shrunk.shortened) as u64 / line_bytes).max(1);
         let segments = (opened.contract().capacity_bytes / line_bytes / lines).max(1);
         let mut random = Rng::new(self.seed, segments);
-        let order: Vec<u64> = match freed {
-            Freed::InOrder => (0..ROUNDS * segments).map(|number| number % segments).collect(),
-            Freed::AnyOrder => (0..ROUNDS * segments).map(|_| random.below(segments)).collect(),
-        };
+        let anywhere = (0..ROUNDS * segments).map(|_| random.below(segments));
         // In order first: all of it holds data.
-        let segments_written = (0..segments).chain(order);
+        let segments_written = (0..segments).chain(anywhere);
         let places: Vec<u64> = segments_written
             .flat_map(|segment| (0..lines).map(move |line| segment * lines + line))
             .collect();
@@ -69,6 +57,6 @@ impl Bench<'_> {
         let offsets = Offsets::listed(places, line_bytes);
         let mut log = Counted::along(engine, &log_stream(Op::Write), offsets);
         log.run(engine, Length::of(before))?;
-        Ok(log.run(engine, Length::of(counted))?.iops())
+        Ok(log.run(engine, Length::of(counted))?.iops() * f64::from(LINE_BYTES))
     }
 }
