@@ -27,6 +27,7 @@ mod rng;
 mod size;
 mod slots;
 mod wrapper;
+mod zeroes;
 
 pub use buffer::{Buf, HUGE_PAGE_BYTES, PAGE_BYTES, Pages, Region};
 pub use count::{counted, one_or};
@@ -42,3 +43,4 @@ pub use rng::{Rng, split_mix};
 pub use size::{BadSize, display_bytes, parse_bytes};
 pub use slots::Slots;
 pub use wrapper::Wrapper;
+pub use zeroes::is_zero;

@@ -5,6 +5,10 @@
 pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let mut close: Vec<(usize, &str)> = known
         .into_iter()
+        .filter(|name| {
+            // So many edits it takes at least.
+            name.len().abs_diff(wrong.len()) <= edits_max(wrong, name) || name.starts_with(wrong)
+        })
         .map(|name| (edits(wrong, name), name))
         .filter(|(edits, name)| *edits <= edits_max(wrong, name) || name.starts_with(wrong))
         .collect();
@@ -35,19 +39,21 @@ fn edits_max(wrong: &str, name: &str) -> usize {
 /// other (Levenshtein's distance with Damerau's swaps).
 pub fn edits(a: &str, b: &str) -> usize {
     let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut before: Vec<usize> = Vec::new();
+    // The table's last three rows.
+    let (mut before, mut row) = (vec![0; b.len() + 1], vec![0; b.len() + 1]);
     let mut last: Vec<usize> = (0..=b.len()).collect();
     for i in 0..a.len() {
-        let mut row = vec![i + 1];
+        row[0] = i + 1;
         for j in 0..b.len() {
             let exchanged = last[j] + usize::from(a[i] != b[j]);
             let mut least = exchanged.min(row[j] + 1).min(last[j + 1] + 1);
             if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
                 least = least.min(before[j - 1] + 1);
             }
-            row.push(least);
+            row[j + 1] = least;
         }
-        before = std::mem::replace(&mut last, row);
+        std::mem::swap(&mut before, &mut last);
+        std::mem::swap(&mut last, &mut row);
     }
     last[b.len()]
 }

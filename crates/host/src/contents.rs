@@ -3,7 +3,7 @@
 //! machine).
 
 use crate::{error::HostError, findings::Findings};
-use block::{Buf, Rng, display_bytes};
+use block::{Buf, Rng, display_bytes, is_zero};
 use engine::{
     Access, Caching, OpenErrorKind, Syncing,
     raw::{ExtentFlags, FileExtent, extents, holes},
@@ -218,7 +218,7 @@ pub fn sample_zeros(
         let offset = rng.below(end / SAMPLE_BYTES) * SAMPLE_BYTES;
         file.read_exact_at(buffer.bytes_mut(), offset).map_err(fail)?;
         sample.blocks += 1;
-        sample.zero_blocks += u64::from(buffer.bytes().iter().all(|&byte| byte == 0));
+        sample.zero_blocks += u64::from(is_zero(buffer.bytes()));
     }
     Ok(sample)
 }

@@ -144,9 +144,7 @@ fn write(
         if stop.load(Ordering::Relaxed) {
             return Err(RunError::Interrupted.into());
         }
-        for word in piece.chunks_exact_mut(8) {
-            word.copy_from_slice(&rng.next().to_le_bytes());
-        }
+        rng.fill(&mut piece);
         let now = left.min(PIECE_BYTES as u64) as usize;
         file.write_all(&piece[..now]).in_words(failed)?;
         left -= now as u64;

@@ -6,12 +6,14 @@ use crate::{
     expression::{Coordinates, Filter, Selection, Value},
 };
 use block::parse_bytes;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The figures of one study.
 #[derive(Clone, Debug)]
 pub struct Book {
     entries: Vec<Entry>,
+    /// Where the entries of a table are.
+    places: BTreeMap<String, Vec<usize>>,
     devices: Vec<DeviceWords>,
     tables: BTreeSet<String>,
 }
@@ -62,6 +64,7 @@ impl Book {
         };
         Self {
             entries: Vec::new(),
+            places: BTreeMap::new(),
             devices: file.devices.iter().map(words).collect(),
             tables: file.tables.iter().map(|table| table.id.clone()).collect(),
         }
@@ -75,6 +78,9 @@ impl Book {
 
     /// Adds a figure, or the reason why there is none.
     pub fn put(&mut self, at: Coordinates, number: Result<f64, String>) {
+        if let Some(table) = at.get("table") {
+            self.places.entry(table.clone()).or_default().push(self.entries.len());
+        }
         self.entries.push(Entry { at, number });
     }
 
@@ -88,6 +94,17 @@ impl Book {
         found.map(|entry| entry.number = Ok(number)).is_some()
     }
 
+    /// Multiplies every number that stands at the coordinates that are asked for.
+    pub fn scale(&mut self, factor: f64, is_asked_for: impl Fn(&Coordinates) -> bool) {
+        for Entry { at, number } in &mut self.entries {
+            if let Ok(number) = number
+                && is_asked_for(at)
+            {
+                *number *= factor;
+            }
+        }
+    }
+
     pub(crate) fn select(&self, selection: &Selection) -> Result<Found, String> {
         for table in &selection.tables {
             if !self.tables.contains(table) {
@@ -98,9 +115,11 @@ impl Book {
         }
         let filters = self.expand(&selection.filters)?;
         let mut found = Found::default();
-        let of_tables = self.entries.iter().filter(|entry| {
-            entry.at.get("table").is_some_and(|table| selection.tables.contains(table))
-        });
+        let of_tables = selection.tables.iter().filter_map(|table| self.places.get(table));
+        let mut places: Vec<usize> = of_tables.flatten().copied().collect();
+        places.sort_unstable();
+        places.dedup();
+        let of_tables = places.into_iter().map(|place| &self.entries[place]);
         for entry in of_tables.filter(|entry| passes(&filters, &entry.at)) {
             match &entry.number {
                 Ok(number) => found.values.push(Value {

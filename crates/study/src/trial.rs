@@ -423,8 +423,10 @@ impl Bench<'_> {
             Then::SyncWrites => 1.0 / durable_writes(&mut opened, "dd-latency", half_bytes)?.iops(),
             Then::Overwrites => {
                 let blocks = half_bytes / 4096;
-                // Twice what there is: what was free at first is used up.
-                let length = Length::of(blocks / 4).after(2 * blocks);
+                // What the drive knows to be free is a half and the spare: it is used up first.
+                // One that was told nothing is in its steady state already.
+                let before = if is_told { blocks * 3 / 2 } else { blocks / 2 };
+                let length = Length::of(blocks / 4).after(before);
                 opened.make_ready(&bm_flash(Op::Write, Pattern::Random, 4096, DEPTH))?;
                 let engine = opened.as_engine();
                 let mut writers = random_writers(engine, 4096, DEPTH, half_bytes);

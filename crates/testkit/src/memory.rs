@@ -3,7 +3,7 @@
 
 use block::{
     Allocation, Command, Completion, Data, Drive, Durability, Engine, Extent, Geometry, Instant,
-    IoError, Payload, Request, Rng,
+    IoError, Payload, Request, Rng, is_zero,
 };
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
@@ -297,7 +297,7 @@ impl Engine for FaultyMemory {
         let block = u64::from(self.geometry.block_bytes);
         let to_end = (block - offset % block).min(len);
         let rest = &inside.bytes[offset as usize..(offset + to_end) as usize];
-        let is_hole = rest.iter().all(|&byte| byte == 0);
+        let is_hole = is_zero(rest);
         (if is_hole { Allocation::Hole } else { Allocation::Data }, to_end)
     }
 

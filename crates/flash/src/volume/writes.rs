@@ -18,7 +18,7 @@ use crate::{
     map::{LOST, UNMAPPED},
     shape::BLOCK_BYTES,
 };
-use block::{Command, Durability, Instant, IoError, Payload, Slots, Tag};
+use block::{Command, Durability, Instant, IoError, Payload, Slots, Tag, is_zero};
 use std::collections::{BTreeSet, VecDeque};
 
 const EINVAL: IoError = IoError::Os(22);
@@ -474,10 +474,4 @@ fn fetch_old(log: &mut Log, slot: u32, block: u32, write: &mut Write) {
         }
     }
     write.split.push(Split { block, old, crc });
-}
-
-/// Eight bytes at a time.
-fn is_zero(bytes: &[u8]) -> bool {
-    let (words, rest) = bytes.as_chunks::<8>();
-    words.iter().all(|word| u64::from_ne_bytes(*word) == 0) && rest.iter().all(|&byte| byte == 0)
 }

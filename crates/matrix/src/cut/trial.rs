@@ -9,7 +9,7 @@
 //! ```
 
 use crate::error::{InWords, MatrixError};
-use block::Rng;
+use block::{Rng, is_zero};
 use lab::runner::RunError;
 use std::{
     collections::BTreeMap,
@@ -177,13 +177,12 @@ impl Written {
             // What is behind the end of a shorter version is zero.
             self.versions.iter().any(|version| {
                 let kept = &version[at.min(version.len())..end.min(version.len())];
-                sector.starts_with(kept) && sector[kept.len()..].iter().all(|byte| *byte == 0)
+                sector.starts_with(kept) && is_zero(&sector[kept.len()..])
             })
         };
         let sectors = bytes.chunks(SECTOR_BYTES).enumerate();
-        let mut strange = sectors.filter(|(number, sector)| {
-            !is_own(number * SECTOR_BYTES, sector) && sector.iter().any(|byte| *byte != 0)
-        });
+        let mut strange = sectors
+            .filter(|(number, sector)| !is_own(number * SECTOR_BYTES, sector) && !is_zero(sector));
         strange.next().is_some()
     }
 }

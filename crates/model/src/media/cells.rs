@@ -4,6 +4,7 @@
 //! Pages are shared between clones until one of them writes, so that a medium can be copied at
 //! every point of a crash test for the price of its map.
 
+use block::is_zero;
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 const PAGE_BYTES: usize = 4096;
@@ -109,11 +110,6 @@ impl PartialEq for Cells {
             && self.pages.len() == other.pages.len()
             && self.pages.iter().zip(&other.pages).all(is_same)
     }
-}
-
-/// As one comparison of memory: several times faster than byte by byte.
-fn is_zero(bytes: &[u8]) -> bool {
-    bytes == &ZEROES[..bytes.len()]
 }
 
 #[cfg(test)]

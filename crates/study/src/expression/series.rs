@@ -68,14 +68,17 @@ impl Series {
     /// The coordinates that must be equal: those that both sides filter alike, unless each has only
     /// one value.
     fn matched<'s>(&'s self, other: &'s Self) -> BTreeSet<&'s String> {
-        let keys = self.values.iter().chain(&other.values).flat_map(|value| value.at.keys());
-        keys.filter(|key| self.filters.get(*key) == other.filters.get(*key))
-            .filter(|key| self.distinct(key) > 1 || other.distinct(key) > 1)
-            .collect()
+        let values = self.values.iter().chain(&other.values);
+        let mut keys: BTreeSet<_> = values.flat_map(|value| value.at.keys()).collect();
+        keys.retain(|key| self.filters.get(*key) == other.filters.get(*key));
+        keys.retain(|key| self.differs_in(key) || other.differs_in(key));
+        keys
     }
 
-    fn distinct(&self, key: &str) -> usize {
-        let seen: BTreeSet<_> = self.values.iter().filter_map(|value| value.at.get(key)).collect();
-        seen.len()
+    /// Whether a coordinate is not the same of all the values that have it.
+    fn differs_in(&self, key: &str) -> bool {
+        let mut seen = self.values.iter().filter_map(|value| value.at.get(key));
+        let first = seen.next();
+        seen.any(|place| Some(place) != first)
     }
 }

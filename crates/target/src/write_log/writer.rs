@@ -42,7 +42,7 @@ impl Writer {
         match operation {
             Operation::Write { offset, bytes, is_fua } => {
                 assert!(bytes == payload.len() as u64 && bytes <= WRITE_BYTES_MAX, "{bytes} B");
-                match payload.iter().all(|byte| *byte == 0) {
+                match block::is_zero(payload) {
                     true => self.add(Kind::Zeroes, is_fua, (offset, bytes), &[]),
                     false => self.add(Kind::Write, is_fua, (offset, bytes), payload),
                 }

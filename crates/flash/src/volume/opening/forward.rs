@@ -12,7 +12,7 @@ use crate::{
     map::{LOST, Map, UNMAPPED},
     shape::{BLOCK_BYTES, STREAMS},
 };
-use block::Buf;
+use block::{Buf, is_zero};
 use std::{collections::BTreeSet, ops::Range};
 
 /// Segments that are followed at a time.
@@ -151,8 +151,7 @@ impl Opening {
         let offset = Layout::offset(self.layout().location(segment));
         let length = self.layout().header_blocks as usize * BLOCK_BYTES as usize;
         let bytes = &buffer.bytes()[..length];
-        let blank = bytes.iter().all(|&byte| byte == 0);
-        !blank && decode_chunk(self.superblock().id, offset, bytes).is_none()
+        !is_zero(bytes) && decode_chunk(self.superblock().id, offset, bytes).is_none()
     }
 
     /// The chunk there, if it is one that was appended behind the checkpoint.

@@ -27,7 +27,7 @@ use super::{
 use std::collections::VecDeque;
 
 /// The sizes that a log needs to know.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Shape {
     /// Units the host may address.
     pub exported: u32,

@@ -139,7 +139,7 @@ pub enum PowerLoss {
 }
 
 /// Which superblock is emptied next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Cleaning {
     /// The one written longest ago.
     Fifo,

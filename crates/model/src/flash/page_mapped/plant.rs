@@ -12,6 +12,10 @@ use super::{
     work::Untimed,
 };
 use block::Rng;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 /// Units of a twin: some tenths of a second of ageing at most.
 const TWIN_UNITS_MAX: u64 = 1 << 19;
@@ -24,6 +28,9 @@ const TWIN_OVERWRITES: u64 = 2;
 /// look at a table is quicker than computing.
 const WRITTEN_OUT_MAX: u32 = 1 << 22;
 
+/// Twins of which it is known what ageing made of them, 8 KiB each.
+const KNOWN_MAX: usize = 256;
+
 const AGEING: u64 = 0x6167_6569;
 
 /// A closed superblock, as a share of the drive it comes from.
@@ -34,6 +41,9 @@ struct Closed {
     /// Units placed on the drive since it was closed, as a multiple of a superblock.
     age: f64,
 }
+
+/// Of all superblocks of a twin, oldest first.
+type Profile = Arc<[Closed]>;
 
 /// Makes a fresh `log` look as if its first `used` units had been overwritten at random for long.
 ///
@@ -56,10 +66,29 @@ pub(super) fn steady_state_as(writing: WriteOut, log: &mut Log, used: u32, seed:
     let share = f64::from(used) / net_units(&log.shape);
     // Two at least: one may lie in the open superblock, of which the profile says nothing.
     let twin_used = ((share * net_units(&shape)) as u32).max(2);
-    let mut twin = Log::new(Shape { exported: twin_used, ..shape });
-    lay_out(WriteOut::All, &mut twin, &closed_form(&shape, twin_used), twin_used, seed);
-    age(&mut twin, twin_used, seed);
-    lay_out(writing, log, &profile(&twin), used, seed);
+    lay_out(writing, log, &aged(Shape { exported: twin_used, ..shape }, seed), used, seed);
+}
+
+/// What a twin that is full holds once it has been aged. A drive that is planted again and again,
+/// as for a question that compares many arrays of it, has its twin aged once.
+fn aged(shape: Shape, seed: u64) -> Profile {
+    static KNOWN: Mutex<BTreeMap<(Shape, u64), Profile>> = Mutex::new(BTreeMap::new());
+    // A thread that panicked has left no entry half made.
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(profile) = known().get(&(shape, seed)) {
+        return Arc::clone(profile);
+    }
+    let used = shape.exported;
+    let mut twin = Log::new(shape);
+    lay_out(WriteOut::All, &mut twin, &closed_form(&shape, used), used, seed);
+    age(&mut twin, used, seed);
+    let profile = Profile::from(profile(&twin));
+    let mut known = known();
+    if known.len() >= KNOWN_MAX {
+        known.clear();
+    }
+    known.insert((shape, seed), Arc::clone(&profile));
+    profile
 }
 
 fn net_units(shape: &Shape) -> f64 {
