@@ -3,14 +3,14 @@
 /// Up to three of `known` within a third of their length in edits, nearest first: at least two, but
 /// one of names so short that two letters make another word, unless they begin alike.
 pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let is_near =
+        |edits: usize, name: &str| edits <= edits_max(wrong, name) || name.starts_with(wrong);
     let mut close: Vec<(usize, &str)> = known
         .into_iter()
-        .filter(|name| {
-            // So many edits it takes at least.
-            name.len().abs_diff(wrong.len()) <= edits_max(wrong, name) || name.starts_with(wrong)
-        })
+        // It takes at least as many edits as the lengths differ by.
+        .filter(|name| is_near(name.len().abs_diff(wrong.len()), name))
         .map(|name| (edits(wrong, name), name))
-        .filter(|(edits, name)| *edits <= edits_max(wrong, name) || name.starts_with(wrong))
+        .filter(|(edits, name)| is_near(*edits, name))
         .collect();
     close.sort();
     close.truncate(3);

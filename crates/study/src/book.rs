@@ -94,15 +94,18 @@ impl Book {
         found.map(|entry| entry.number = Ok(number)).is_some()
     }
 
-    /// Multiplies every number that stands at the coordinates that are asked for.
-    pub fn scale(&mut self, factor: f64, is_asked_for: impl Fn(&Coordinates) -> bool) {
+    /// Multiplies every number that stands at the coordinates that are asked for; how many do.
+    pub fn scale(&mut self, factor: f64, is_asked_for: impl Fn(&Coordinates) -> bool) -> usize {
+        let mut count = 0;
         for Entry { at, number } in &mut self.entries {
             if let Ok(number) = number
                 && is_asked_for(at)
             {
                 *number *= factor;
+                count += 1;
             }
         }
+        count
     }
 
     pub(crate) fn select(&self, selection: &Selection) -> Result<Found, String> {

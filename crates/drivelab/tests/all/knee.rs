@@ -45,7 +45,7 @@ block = \"4KiB\"
 /// The highest of many rates at which this percentile is below the limit, and so are those below.
 fn exhaustive(bench: &Bench, target: &str, depth: u32, around: f64, limit_ns: f64) -> f64 {
     let rates: Vec<f64> =
-        (-10..=10).map(|at| (around * (1.0 + f64::from(at) / 100.0)).round()).collect();
+        (-20..=20).map(|at| (around * (1.0 + f64::from(at) / 200.0)).round()).collect();
     let path = bench.file("rates.toml", method(depth, &rates));
     let path = path.to_str().expect("plain");
     let words = ["run", target, "--method", path, "--seed", "3", "--quiet", "--json", "-"];

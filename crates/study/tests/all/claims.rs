@@ -106,7 +106,7 @@ fn one_changed_figure_changes_a_verdict_in_every_study() {
 }
 
 /// A verdict that no figure can shake would be no check. All figures of a table that share a
-/// coordinate are made 128 times larger and smaller, then each figure alone; every claim that
+/// coordinate are made 64 times larger and smaller, then each figure alone; every claim that
 /// the figures bear out is contradicted by one of the changes, and the values that contradict a
 /// claim are moved by one.
 #[test]
@@ -130,8 +130,8 @@ fn every_claim_that_figures_bear_out_is_contradicted_by_a_planted_change() {
                 break;
             }
             // Powers of two are taken back exactly.
-            for factor in [1.0 / 128.0, 128.0] {
-                changed.scale(factor, |at| change.concerns(at));
+            for factor in [1.0 / 64.0, 64.0] {
+                assert!(changed.scale(factor, |at| change.concerns(at)) > 0, "{change:?}");
                 unshaken.retain(|claim| judged(claim, &changed).verdict != Verdict::Contradicted);
                 unmoved.retain(|(claim, seen)| judged(claim, &changed).values == seen.values);
                 changed.scale(1.0 / factor, |at| change.concerns(at));
@@ -144,7 +144,7 @@ fn every_claim_that_figures_bear_out_is_contradicted_by_a_planted_change() {
 }
 
 /// Which figures are changed together.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+#[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Change {
     /// Those of a table that share a coordinate.
     Shared { table: String, key: String, value: String },
@@ -181,13 +181,13 @@ fn changes(figures: &[Coordinates]) -> BTreeSet<Change> {
 fn figures(dossier: &Dossier) -> Vec<Coordinates> {
     let mut figures = Vec::new();
     for device in &dossier.file.devices {
-        for fact in device.facts.keys() {
+        for (fact, _) in device.facts.iter().filter(|(_, said)| said.number().is_some()) {
             let at = [("table", fact), ("device", &device.name)];
             figures.push(at.map(|(key, value)| (key.to_owned(), value.clone())).into());
         }
     }
     for cell in &dossier.cells {
-        if let Printed::Figure(..) = &cell.printed {
+        if matches!(cell.printed, Printed::Figure(number, _) if number.is_finite()) {
             figures.push(cell.at.clone());
         }
     }

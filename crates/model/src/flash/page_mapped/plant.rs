@@ -28,7 +28,7 @@ const TWIN_OVERWRITES: u64 = 2;
 /// look at a table is quicker than computing.
 const WRITTEN_OUT_MAX: u32 = 1 << 22;
 
-/// Twins of which it is known what ageing made of them, 8 KiB each.
+/// Twins of which it is known what ageing made of them, most of them 8 KiB or less.
 const KNOWN_MAX: usize = 256;
 
 const AGEING: u64 = 0x6167_6569;
@@ -42,7 +42,7 @@ struct Closed {
     age: f64,
 }
 
-/// Of all superblocks of a twin, oldest first.
+/// What the closed superblocks of a twin hold, oldest first.
 type Profile = Arc<[Closed]>;
 
 /// Makes a fresh `log` look as if its first `used` units had been overwritten at random for long.
