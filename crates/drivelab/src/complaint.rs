@@ -178,6 +178,26 @@ mod tests {
         assert!(verb.ends_with("; see `drivelab flash --help`"), "{verb}");
     }
 
+    /// `hybrid` without a word asked for `--trace` and `matrix` for a TARGET, each as if there were no
+    /// other way.
+    #[test]
+    fn where_one_of_two_is_wanted_both_are_named() {
+        for (words, wanted) in [
+            (&["hybrid", "--ssd", "qlc"][..], "<--trace <FILE>|--method <NAME|FILE>>"),
+            (&["matrix"], "<TARGET|--loop <DIR>>"),
+            (&["serve", "model:qlc"], "<--nbd <ADDRESS>|--ublk[=<N>]|--ublk-remove <N>>"),
+        ] {
+            let said = complain(words);
+            assert!(said.contains(wanted), "{words:?}: {said}");
+        }
+        for both in [
+            &["hybrid", "--trace", "x", "--method", "oltp", "--disks", "qlc", "--ssd", "qlc"][..],
+            &["matrix", "/dev/sdb", "--loop", "/srv"],
+        ] {
+            assert!(complain(both).contains("cannot be used with"), "{both:?}");
+        }
+    }
+
     /// One letter left out, doubled, or exchanged with the next, in every option of every verb: the
     /// right name is among those that are said.
     #[test]

@@ -32,21 +32,21 @@ Exit codes: 0 answered, 2 could not answer, 130 interrupted.";
 
 /// `drivelab hybrid`.
 #[derive(Args, Debug)]
-#[command(after_long_help = HELP)]
+#[command(after_long_help = HELP, group = clap::ArgGroup::new("workload").required(true))]
 pub struct HybridArguments {
     /// The workload: a block trace (docs/reference/traces.md)
-    #[arg(
-        long,
-        value_name = "FILE",
-        required_unless_present = "method",
-        help_heading = "The workload"
-    )]
+    #[arg(long, value_name = "FILE", group = "workload", help_heading = "The workload")]
     pub trace: Option<PathBuf>,
 
     /// The workload: a method, instead of a trace. One on blocks asks 100,000 operations of its
     /// cells, as fast as they go; one on files runs whole on a modelled file system
-    #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["trace", "volume"],
-          help_heading = "The workload")]
+    #[arg(
+        long,
+        value_name = "NAME|FILE",
+        group = "workload",
+        conflicts_with = "volume",
+        help_heading = "The workload"
+    )]
     pub method: Option<OsString>,
 
     /// Which of the trace's volumes; `all` for all of them together

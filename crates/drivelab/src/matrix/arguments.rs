@@ -63,18 +63,14 @@ interrupted.";
 
 /// `drivelab matrix`.
 #[derive(Args, Debug)]
-#[command(after_long_help = HELP)]
+#[command(after_long_help = HELP, group = clap::ArgGroup::new("measured").required(true))]
 pub struct MatrixArguments {
     /// A block device, or model:STACK
-    #[arg(
-        value_name = "TARGET",
-        required_unless_present = "loop_directory",
-        conflicts_with = "loop_directory"
-    )]
+    #[arg(value_name = "TARGET", group = "measured")]
     pub target: Option<OsString>,
 
     /// Make a loop device over a scratch file in this directory
-    #[arg(long = "loop", value_name = "DIR")]
+    #[arg(long = "loop", value_name = "DIR", group = "measured")]
     pub loop_directory: Option<PathBuf>,
 
     /// Size of that scratch file
