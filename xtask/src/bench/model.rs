@@ -16,7 +16,9 @@ use block::{
 };
 use model::{
     PageMapped, PageMappedParams, Sim, WriteCaching,
-    flash::page_mapped::{Cleaning, PowerLoss, ReadRetry, SlcCache, State, Suspend, UNIT_BYTES},
+    flash::page_mapped::{
+        Cleaning, PowerLoss, ReadRetry, SlcCache, State, Suspend, Transfer, UNIT_BYTES,
+    },
 };
 use rustix::time::{ClockId, clock_gettime};
 use std::{
@@ -188,6 +190,7 @@ fn params() -> PageMappedParams {
         read_command_ns: 2_000,
         write_command_ns: 2_000,
         link_bytes_per_s: 3_000_000_000,
+        transfer: Transfer::Serial,
         stream_read_bytes_per_s: None,
         stream_write_bytes_per_s: None,
         random_write_bytes_per_s: None,

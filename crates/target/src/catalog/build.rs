@@ -7,7 +7,7 @@ use model::{
     Gather, GatheredRow, PortParams, Quota, Shingling, WriteCaching,
     flash::page_mapped::{
         Cleaning, PageMapped, PageMappedParams, Pause, PowerLoss, ReadRetry, SlcCache, State,
-        Suspend, Throttle,
+        Suspend, Throttle, Transfer,
     },
 };
 
@@ -232,6 +232,10 @@ impl DriveEntry {
             read_command_ns: entry.get("read_command"),
             write_command_ns: entry.get("write_command"),
             link_bytes_per_s: at_most(entry.get("link_rate"), settings.port.link_bytes_per_s),
+            transfer: match entry.word("transfer") {
+                Some("overlapped") => Transfer::Overlapped,
+                _ => Transfer::Serial,
+            },
             read_latency_ns: entry.ask("read_latency").unwrap_or(0),
             write_latency_ns: entry.ask("write_latency").unwrap_or(0),
             latency_tail_ns: entry.ask("latency_tail").unwrap_or(0),

@@ -246,6 +246,11 @@ pub(crate) const PAGE_MAPPED_KEYS: &[Key] = &[
     number("read_command", Time, NS, Required, "what the controller spends on a read command"),
     number("write_command", Time, NS, Required, "what the controller spends on a write command"),
     number("link_rate", Rate, RATE, Required, "between host and buffer, a command at a time"),
+    word(
+        "transfer",
+        &["serial", "overlapped"],
+        "bytes on the link after their command, or beside the next; serial where it is left out",
+    ),
     number(
         "read_latency",
         Time,

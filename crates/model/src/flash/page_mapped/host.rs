@@ -1,7 +1,7 @@
 //! The drive's side of the cable: what is done one command at a time, what beside others, how many
 //! at once, and what comes in order.
 
-use super::{PageMappedParams, UNIT_BYTES};
+use super::{PageMappedParams, Transfer, UNIT_BYTES};
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// Time a byte takes, as a fixed-point number: a multiplication where a rate would be a division.
@@ -110,6 +110,7 @@ pub struct HostStage {
     read_latency_ns: u64,
     write_latency_ns: u64,
     link: Pace,
+    transfer: Transfer,
     stream_read: Option<Pace>,
     stream_write: Pace,
     random_write: Pace,
@@ -154,6 +155,7 @@ impl HostStage {
             read_latency_ns: params.read_latency_ns,
             write_latency_ns: params.write_latency_ns,
             link: Pace::of_rate(params.link_bytes_per_s),
+            transfer: params.transfer,
             stream_read: params.stream_read_bytes_per_s.map(Pace::of_rate),
             stream_write: no_faster_than_link(params.stream_write_bytes_per_s),
             random_write: no_faster_than_link(params.random_write_bytes_per_s),
@@ -167,12 +169,23 @@ impl HostStage {
         }
     }
 
+    /// What a command keeps the next one from, where it needs so much by itself and its bytes so
+    /// much on the link.
+    #[inline]
+    fn takes(&self, command_ns: u64, bytes_ns: u64) -> u64 {
+        match self.transfer {
+            Transfer::Serial => command_ns + bytes_ns,
+            Transfer::Overlapped => command_ns.max(bytes_ns),
+        }
+    }
+
     /// A read's command, and its bytes' place on the link.
     #[inline]
     pub fn read(&mut self, at: u64, offset: u64, bytes: u32) -> ReadAtHost {
-        let start = at.max(self.busy_until) + self.read_command_ns;
+        let begun = at.max(self.busy_until);
+        let start = begun + self.read_command_ns;
         let link_ns = self.link.time_of(bytes);
-        self.busy_until = start + link_ns;
+        self.busy_until = begun + self.takes(self.read_command_ns, link_ns);
         let read_ahead = self.stream_read.and_then(|pace| {
             let stream = self.reads.follow(offset, bytes)?;
             // While the host paused, the drive read on: as far as this request goes.
@@ -193,9 +206,12 @@ impl HostStage {
     pub fn write(&mut self, at: u64, offset: u64, bytes: u32) -> WriteAtHost {
         let continues = self.writes.follow(offset, bytes).is_some();
         let pace = if continues { self.stream_write } else { self.random_write };
-        let needs_ns = self.write_command_ns + pace.time_of(bytes);
-        self.busy_until = at.max(self.busy_until) + needs_ns;
-        let mut seen = WriteAtHost { arrived: self.busy_until, answered: self.busy_until };
+        let bytes_ns = pace.time_of(bytes);
+        let needs_ns = self.takes(self.write_command_ns, bytes_ns);
+        let begun = at.max(self.busy_until);
+        self.busy_until = begun + needs_ns;
+        let arrived = begun + self.write_command_ns + bytes_ns;
+        let mut seen = WriteAtHost { arrived, answered: arrived };
         if !continues && !self.write_queues.is_empty() {
             seen.answered = self.queue_up(at, offset, needs_ns);
         }

@@ -46,7 +46,7 @@ mod work;
 
 pub use params::{
     BadParams, Cleaning, PageMappedParams, Pause, PowerLoss, ReadRetry, SlcCache, State, Suspend,
-    Throttle, UNIT_BYTES,
+    Throttle, Transfer, UNIT_BYTES,
 };
 pub use wear::Wear;
 pub use work::Counters;

@@ -7,6 +7,15 @@ use std::fmt;
 /// more.
 pub const UNIT_BYTES: u32 = 4096;
 
+/// What the controller does while a command's bytes are on the link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transfer {
+    /// Waits: a command and its bytes bound the rate together.
+    Serial,
+    /// Begins the next command: the slower of command and bytes bounds the rate.
+    Overlapped,
+}
+
 /// Everything that tells one page-mapped drive from another.
 ///
 /// What a host at depth 1 sees, on a drive with enough planes, and which parameter moves it alone:
@@ -74,6 +83,8 @@ pub struct PageMappedParams {
     pub write_command_ns: u64,
     /// Rate between host and buffer, bytes per second, one command at a time.
     pub link_bytes_per_s: u64,
+    /// Whether the next command is begun while a command's bytes are on the link.
+    pub transfer: Transfer,
     /// What the controller spends on a read beside other commands, ns: it delays each and bounds no
     /// rate.
     pub read_latency_ns: u64,

@@ -14,6 +14,7 @@ use model::{
     PageMapped, PageMappedParams, Sim, WriteCaching,
     flash::page_mapped::{
         Cleaning, Counters, Pause, PowerLoss, ReadRetry, SlcCache, State, Suspend, Throttle,
+        Transfer,
     },
 };
 
@@ -43,6 +44,7 @@ fn small() -> PageMappedParams {
         read_command_ns: 5_000,
         write_command_ns: 6_000,
         link_bytes_per_s: 409_600_000, // 10 us a unit.
+        transfer: Transfer::Serial,
         read_latency_ns: 0,
         write_latency_ns: 0,
         latency_tail_ns: 0,
