@@ -178,7 +178,7 @@ mod tests {
         assert!(verb.ends_with("; see `drivelab flash --help`"), "{verb}");
     }
 
-    /// `hybrid` without a word asked for `--trace` and `matrix` for a TARGET, each as if there were no
+    /// `hybrid` without a word asked for `--trace` and `matrix` for a TARGET, as if there were no
     /// other way.
     #[test]
     fn where_one_of_two_is_wanted_both_are_named() {

@@ -232,10 +232,7 @@ impl DriveEntry {
             read_command_ns: entry.get("read_command"),
             write_command_ns: entry.get("write_command"),
             link_bytes_per_s: at_most(entry.get("link_rate"), settings.port.link_bytes_per_s),
-            transfer: match entry.word("transfer") {
-                Some("overlapped") => Transfer::Overlapped,
-                _ => Transfer::Serial,
-            },
+            transfer: self.transfer(),
             read_latency_ns: entry.ask("read_latency").unwrap_or(0),
             write_latency_ns: entry.ask("write_latency").unwrap_or(0),
             latency_tail_ns: entry.ask("latency_tail").unwrap_or(0),
@@ -267,6 +264,13 @@ impl DriveEntry {
                 Past::Steady => State::Steady { used_per_mille },
             },
         })
+    }
+
+    fn transfer(&self) -> Transfer {
+        match self.entry.word("transfer") {
+            Some("overlapped") => Transfer::Overlapped,
+            _ => Transfer::Serial,
+        }
     }
 
     fn slc_cache(&self) -> Result<Option<SlcCache>, BadCatalog> {

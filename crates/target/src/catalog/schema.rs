@@ -249,7 +249,7 @@ pub(crate) const PAGE_MAPPED_KEYS: &[Key] = &[
     word(
         "transfer",
         &["serial", "overlapped"],
-        "bytes on the link after their command, or beside the next; serial where it is left out",
+        "bytes after their command, or beside the next; left out: serial",
     ),
     number(
         "read_latency",

@@ -437,8 +437,8 @@ fn commands_take_longer_by_chance_and_no_rate_is_bounded_by_it() {
     assert!(with.abs_diff(plain) < plain / 100, "{with} ns, {plain} ns without");
 }
 
-/// The P4800X's published writes of 8 KiB are no fewer than those of 4 KiB, 141,000 a second at depth
-/// 128 and 131,000; in the model the link's time came on top of the command's, and they were fewer.
+/// The P4800X's published writes of 8 KiB are no fewer than those of 4 KiB: 141,000 a second at
+/// depth 128, and 131,000. In the model the link's time came on top of the command's: fewer.
 #[test]
 fn where_bytes_move_beside_commands_the_slower_of_both_bounds_the_rate() {
     let time_each = |ask: fn(u64, u32) -> Command, transfer, command_ns: u64, depth: u64| {
