@@ -31,6 +31,9 @@ pub enum Transfer {
 /// | FLUSH | what is left in the buffer + `flush_ns` | `flush_ns` |
 /// | FUA, cache off | a program, or `write_through_ns` where it is given | `write_through_ns` |
 ///
+/// At depth command and s / link bound the rate together, or, with [`Transfer::Overlapped`], the
+/// slower of both.
+///
 /// Writes run so until the buffer is full, then at flash's own rate: planes x `nand_page_bytes` /
 /// `program_ns`, over the write amplification.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -77,7 +80,7 @@ pub struct PageMappedParams {
     pub channel_bytes_per_s: u64,
 
     /// What the controller spends on a read command before flash is asked, ns. Serial: with
-    /// `link_bytes_per_s` it bounds reads per second at any depth.
+    /// `link_bytes_per_s` and `transfer` it bounds reads per second at any depth.
     pub read_command_ns: u64,
     /// The same of a write, a flush or a discard, ns.
     pub write_command_ns: u64,
