@@ -6,17 +6,13 @@ use crate::{
     output,
 };
 use anyhow::{Result, ensure};
-use record::Record;
 use report::{comparison, power_cuts, runs::Run};
 use std::process::ExitCode;
 
 /// Prints what differs around the runs, and the ratio of every cell that they have in common.
 pub fn compare(arguments: &CompareArguments) -> Result<ExitCode> {
     let kinds = fail_on::parse(&arguments.fail_on, &[("slower", fail_on::Kind::Slower)])?;
-    let mut store = crate::store::open(arguments.store.as_deref())?;
-    store.close_orphans()?;
-    let records: Vec<Record> =
-        arguments.runs.iter().map(|run| Ok(store.resolve(run)?)).collect::<Result<_>>()?;
+    let records = crate::store::load(arguments.store.as_deref(), &arguments.runs)?;
     if let Some(cuts) = power_cuts::compare(&records) {
         let cuts = cuts?;
         ensure!(

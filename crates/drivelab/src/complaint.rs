@@ -178,13 +178,16 @@ mod tests {
         assert!(verb.ends_with("; see `drivelab flash --help`"), "{verb}");
     }
 
-    /// `hybrid` without a word asked for `--trace` and `matrix` for a TARGET, as if there were no
-    /// other way.
+    /// `hybrid` without a word asked for `--trace`, `matrix` for a TARGET and `advise` for `--read`
+    /// and `--block`, as if there were no other way.
     #[test]
     fn where_one_of_two_is_wanted_both_are_named() {
         for (words, wanted) in [
             (&["hybrid", "--ssd", "qlc"][..], "<--trace <FILE>|--method <NAME|FILE>>"),
             (&["matrix"], "<TARGET|--loop <DIR>>"),
+            (&["advise", "--budget", "1USD"], "<--read <PERCENT>|--trace <FILE>>"),
+            (&["advise", "--budget", "1USD", "--read", "70"], "--block <SIZE>"),
+            (&["advise", "--budget", "1USD", "--trace", "a", "--block", "4K"], "cannot be used"),
             (&["serve", "model:qlc"], "<--nbd <ADDRESS>|--ublk[=<N>]|--ublk-remove <N>>"),
         ] {
             let said = complain(words);

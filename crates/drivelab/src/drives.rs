@@ -10,12 +10,14 @@ use crate::{
     cli::{DrivesArguments, DrivesVerb, FitArguments},
     output,
     progress::{self, Talk},
+    store,
 };
 use anyhow::{Result, anyhow, bail};
 use block::names::did_you_mean;
 use std::{
     io::{IsTerminal, stdout},
     process::ExitCode,
+    slice,
 };
 use target::{
     NoProposal,
@@ -38,9 +40,8 @@ pub fn drives(arguments: &DrivesArguments) -> Result<ExitCode> {
 
 /// A catalog file of a run. Where it goes into a file, the errors of the model are told as well.
 fn fit(arguments: &FitArguments) -> Result<String> {
-    let mut store = crate::store::open(arguments.store.as_deref())?;
-    store.close_orphans()?;
-    let record = store.resolve(&arguments.run)?;
+    let run = slice::from_ref(&arguments.run);
+    let record = store::load(arguments.store.as_deref(), run)?.remove(0);
     let bar = progress::bar(STAGES, "{pos}/{len}", Talk::Normal);
     let proposal = target::propose(&record, &mut |what| {
         let Some(bar) = &bar else { return };

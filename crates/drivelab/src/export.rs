@@ -1,10 +1,9 @@
 //! `drivelab export`: runs for other programs. What each format holds is the room's
 //! (`report::export`).
 
-use crate::{cli::ExportArguments, output, report::save::Outputs, run::in_words};
+use crate::{cli::ExportArguments, output, report::save::Outputs, run::in_words, store};
 use anyhow::{Context, Result, bail};
 use lab::method::{BUILT_IN, Method};
-use record::{Record, Store};
 use report::{
     Format,
     export::{self, ExportError, Kind, WriteColumns},
@@ -24,15 +23,13 @@ pub const PARQUET: Option<WriteColumns> = None;
 
 /// Writes what was asked for; nothing when any of it may not be written.
 pub fn export(arguments: &ExportArguments) -> Result<ExitCode> {
-    let mut store = crate::store::open(arguments.store.as_deref())?;
-    store.close_orphans()?;
-    if let (Kind::Fio, [named]) = (arguments.kind, arguments.runs.as_slice())
-        && is_method(named, &store)
+    let history = arguments.store.as_deref();
+    if let (Kind::Fio, [only]) = (arguments.kind, arguments.runs.as_slice())
+        && is_method(only, history)?
     {
-        return export_method(named, arguments);
+        return export_method(only, arguments);
     }
-    let records: Vec<Record> =
-        arguments.runs.iter().map(|run| Ok(store.resolve(run)?)).collect::<Result<_>>()?;
+    let records = store::load(history, &arguments.runs)?;
     let kind = arguments.kind;
     if kind == Kind::Parquet && arguments.to == Path::new("-") && io::stdout().is_terminal() {
         bail!("Parquet is no text for a terminal: name a file, as in --to runs.parquet");
@@ -44,7 +41,7 @@ pub fn export(arguments: &ExportArguments) -> Result<ExitCode> {
         outputs.folder(&arguments.to, kind.format(), files.concat()).context("--to")?;
         left_out.concat()
     } else {
-        let all: Vec<&Record> = records.iter().collect();
+        let all: Vec<&record::Record> = records.iter().collect();
         let exported = kind.bytes(&all, PARQUET).map_err(refused)?;
         outputs.add(&arguments.to, kind.format(), exported.bytes)?;
         exported.left_out
@@ -59,11 +56,14 @@ pub fn export(arguments: &ExportArguments) -> Result<ExitCode> {
 }
 
 /// Whether a word is a method and no run: a file of one, or the name of one that no run has.
-fn is_method(named: &OsStr, store: &Store) -> bool {
-    let Some(name) = named.to_str() else { return false };
+fn is_method(named: &OsStr, history: Option<&Path>) -> Result<bool> {
+    let Some(name) = named.to_str() else { return Ok(false) };
     let ending = Path::new(name).extension().and_then(OsStr::to_str);
-    let is_file = matches!(ending, Some("toml" | "fio" | "job"));
-    is_file || (BUILT_IN.iter().any(|(known, _)| *known == name) && store.resolve(named).is_err())
+    if matches!(ending, Some("toml" | "fio" | "job")) {
+        return Ok(true);
+    }
+    let is_built_in = BUILT_IN.iter().any(|(known, _)| *known == name);
+    Ok(is_built_in && store::open(history)?.resolve(named).is_err())
 }
 
 /// A method as a job file.

@@ -15,7 +15,7 @@ pub fn show(arguments: &ShowArguments) -> Result<ExitCode> {
     fail_on::check(&kinds, !arguments.decide.spec.is_empty())?;
     let mut store = crate::store::open(arguments.store.as_deref())?;
     store.close_orphans()?;
-    let record = store.resolve(&arguments.run)?;
+    let record = crate::store::find(&store, arguments.store.as_deref(), &arguments.run)?;
     let words = slice::from_ref(&arguments.run);
     let named = Named::all(words, slice::from_ref(&record));
     let sheets = sheets::of(&named, &arguments.decide.spec)?.concat();

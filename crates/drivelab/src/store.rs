@@ -9,9 +9,9 @@
 
 use crate::output;
 use anyhow::{Context, Error, Result, bail, ensure};
-use record::{Place, Store, StoreError, sql::Connect};
+use record::{Place, Record, Store, StoreError, sql::Connect};
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
 };
 
@@ -99,6 +99,27 @@ fn refuse_address(path: &Path, option: &str) -> Result<()> {
 /// It cannot be read, with the cure.
 pub fn open(store: Option<&Path>) -> Result<Store> {
     Store::at(&named(store)?).map_err(in_words)
+}
+
+/// The runs that are meant, of the history or of files.
+///
+/// # Errors
+/// As [`find`].
+pub fn load(store: Option<&Path>, runs: &[OsString]) -> Result<Vec<Record>> {
+    let mut opened = open(store)?;
+    opened.close_orphans()?;
+    runs.iter().map(|run| find(&opened, store, run)).collect()
+}
+
+/// The run that is meant, of the history that [`open`] has opened or of a file.
+///
+/// # Errors
+/// There is no such run, or an option names a history that is not there.
+pub fn find(opened: &Store, store: Option<&Path>, run: &OsStr) -> Result<Record> {
+    opened.resolve(run).map_err(|error| match (error.is_of_empty(), missing(store)) {
+        (true, Ok(Some(missing))) => Error::msg(missing),
+        _ => error.into(),
+    })
 }
 
 /// What is said of a history that an option named and that is not there: a letter may be wrong.

@@ -38,19 +38,19 @@ converted. Exit codes: 0 answered, 2 could not answer.";
 
 /// `drivelab advise`.
 #[derive(Args, Debug)]
-#[command(after_long_help = HELP)]
+#[command(after_long_help = HELP, group = clap::ArgGroup::new("workload").required(true))]
 pub struct AdviseArguments {
     /// What to choose from: drives by name, STACKs, RUNs; the whole catalog if nothing is named
     #[arg(value_name = "WHAT")]
     pub names: Vec<OsString>,
 
     /// Share of the operations that read
-    #[arg(long, value_name = "PERCENT", value_parser = share, required_unless_present = "trace",
-          conflicts_with = "trace", help_heading = "The workload")]
+    #[arg(long, value_name = "PERCENT", value_parser = share, group = "workload",
+          requires = "block", help_heading = "The workload")]
     pub read: Option<f64>,
 
     /// Size of one operation
-    #[arg(long, value_name = "SIZE", value_parser = block_size, required_unless_present = "trace",
+    #[arg(long, value_name = "SIZE", value_parser = block_size, requires = "read",
           conflicts_with = "trace", help_heading = "The workload")]
     pub block: Option<u32>,
 
@@ -61,7 +61,7 @@ pub struct AdviseArguments {
 
     /// The workload of a block trace (docs/reference/traces.md) in place of these; --capacity and
     /// --writes-per-day are its own, too, unless they are said
-    #[arg(long, value_name = "FILE", help_heading = "The workload")]
+    #[arg(long, value_name = "FILE", group = "workload", help_heading = "The workload")]
     pub trace: Option<PathBuf>,
 
     /// Which of the trace's volumes; `all` for all of them together

@@ -32,10 +32,7 @@ pub fn report(arguments: &ReportArguments) -> Result<ExitCode> {
             "nothing to write: add one or more of --html FILE, --xlsx FILE, --csv FILE, --svg DIR, --table NAME"
         );
     }
-    let mut store = crate::store::open(arguments.store.as_deref())?;
-    store.close_orphans()?;
-    let records: Vec<Record> =
-        arguments.runs.iter().map(|run| Ok(store.resolve(run)?)).collect::<Result<_>>()?;
+    let records = crate::store::load(arguments.store.as_deref(), &arguments.runs)?;
     let named = Named::all(&arguments.runs, &records);
     let prices = prices::of(&named, &arguments.price)?;
     let sheets = sheets::of(&named, &arguments.spec)?;

@@ -202,7 +202,8 @@ fn a_plan_is_printed_where_no_history_can_be_written() {
 }
 
 /// `history --store lbas.sqlite` for `labs.sqlite` said that there were no runs yet and made a file
-/// of that name; so did every verb that reads a history.
+/// of that name; so did every verb that reads a history. `show` and the others then missed a run in
+/// a history that they said holds none.
 #[test]
 fn a_history_that_is_not_there_is_not_made_by_who_reads_it() {
     let store = ["--store", "lbas.sqlite"];
@@ -210,11 +211,11 @@ fn a_history_that_is_not_there_is_not_made_by_who_reads_it() {
     let there = ["there is no history lbas.sqlite", "check the spelling", "drivelab run . --store"];
     assert_refused(&[
         (&of(&["push", "--to", "other.sqlite"]), &there),
-        (&of(&["show", "last"]), &["no run `last`", "0 runs"]),
-        (&of(&["compare", "last", "last"]), &["no run `last`", "0 runs"]),
-        (&of(&["report", "last", "--csv", "out.csv"]), &["no run `last`", "0 runs"]),
-        (&of(&["export", "last", "--as", "csv"]), &["no run `last`", "0 runs"]),
-        (&of(&["drives", "fit", "last"]), &["no run `last`", "0 runs"]),
+        (&of(&["show", "last"]), &there),
+        (&of(&["compare", "last", "last"]), &there),
+        (&of(&["report", "last", "--csv", "out.csv"]), &there),
+        (&of(&["export", "last", "--as", "csv"]), &there),
+        (&of(&["drives", "fit", "last"]), &there),
     ]);
     let bench = bench();
     bench.file("labs.sqlite", "");

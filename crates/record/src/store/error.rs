@@ -159,7 +159,7 @@ pub enum StoreError {
         newest: Option<String>,
     },
     /// `last~N` reaches behind the first run.
-    #[error("no run `{text}`: the history holds {}; `drivelab history` lists them", runs(*stored))]
+    #[error("no run `{text}`: {}", too_few(*stored))]
     NotThatMany {
         /// As the user wrote it.
         text: String,
@@ -210,6 +210,11 @@ impl StoreError {
             error => matches!(error, Self::Busy { .. }),
         }
     }
+
+    /// Whether a run was not found since there is none at all.
+    pub fn is_of_empty(&self) -> bool {
+        matches!(self, Self::NotThatMany { stored: 0, .. } | Self::NotFound { newest: None, .. })
+    }
 }
 
 impl ServerTrouble {
@@ -253,9 +258,19 @@ impl ServerTrouble {
     }
 }
 
+/// Of an empty history.
+const EMPTY: &str = "the history is empty, `drivelab run` makes a first one";
+
+fn too_few(stored: u64) -> String {
+    match stored {
+        0 => EMPTY.to_owned(),
+        _ => format!("the history holds {}; `drivelab history` lists them", runs(stored)),
+    }
+}
+
 fn hint(nearest: &[String], newest: Option<&str>) -> String {
     match (nearest, newest) {
-        ([], None) => ": the history is empty, `drivelab run` makes a first one".to_owned(),
+        ([], None) => format!(": {EMPTY}"),
         ([], Some(newest)) => {
             format!("; the newest is `{newest}`, `drivelab history` lists them all")
         }

@@ -326,11 +326,13 @@ impl DriveEntry {
     }
 
     fn throttle(&self, share: Option<u32>) -> Result<Option<Throttle>, BadCatalog> {
+        let below_bytes_per_s = self.entry.ask("throttle_below");
         match (share, self.entry.ask("throttle_every")) {
-            (None, None) => Ok(None),
+            (None, None) if below_bytes_per_s.is_none() => Ok(None),
             (Some(share_per_mille), Some(every_ns)) => {
-                Ok(Some(Throttle { share_per_mille, every_ns }))
+                Ok(Some(Throttle { share_per_mille, every_ns, below_bytes_per_s }))
             }
+            (None, None) => Err(self.contradiction("throttle_below needs throttle")),
             _ => Err(self.contradiction("throttle and throttle_every need each other")),
         }
     }

@@ -233,6 +233,7 @@ pub(crate) const PAGE_MAPPED_KEYS: &[Key] = &[
         "writes let in in phases, of the rate they came at; with throttle_every",
     ),
     number("throttle_every", Time, SOME_NS, Optional, "from one such phase to the next"),
+    number("throttle_below", Rate, RATE, Optional, "above it little is held back, if it is said"),
     number("program", Time, SOME_NS, Required, "from the register to the array (tPROG)"),
     number("erase", Time, NS, Required, "erasing a block (tBERS)"),
     number(

@@ -132,6 +132,7 @@ fn a_parameter_of_a_cache_a_retry_or_a_suspend_that_is_not_there_is_refused() {
         ("pause", 1.0, "ms", "pause and pause_every need each other"),
         ("throttle", 50.0, "percent", "throttle and throttle_every need each other"),
         ("throttle_every", 50.0, "ms", "throttle and throttle_every need each other"),
+        ("throttle_below", 50.0, "MB/s", "throttle_below needs throttle"),
         ("retry_spread", 50.0, "percent", "retry_spread needs retry_share and retry"),
     ] {
         let line = format!(

@@ -8,7 +8,7 @@ use super::{
     params::{ReadRetry, Suspend, UNIT_BYTES},
     pause::Pauses,
     slc::{Placed, Slc},
-    throttle::Gate,
+    throttle::{Gate, Given},
     work::{Origin, Work},
 };
 use crate::{FastCache, FastCacheKind, nanoseconds_for};
@@ -101,7 +101,11 @@ impl Nand {
             program_ns: params.program_ns,
             suspend: params.suspend,
             pauses: Pauses::new(params.pause),
-            gate: Gate::new(params.throttle, planes),
+            gate: Gate::new(
+                params.throttle,
+                planes,
+                params.write_buffer_bytes / page_bytes * params.program_ns / u64::from(planes),
+            ),
             busy_ns: 0,
             erase_ns: params.erase_ns,
             erase_group: params.erase_group,
@@ -218,7 +222,8 @@ impl Nand {
         if self.slc.is_some() {
             self.fold_until(arrived, mapped_units);
         }
-        let arrived = self.gate.admit(arrived, units, self.busy_ns);
+        let given = Given { busy_ns: self.busy_ns, has_room: self.buffer[self.oldest] };
+        let arrived = self.gate.admit(arrived, units, given);
         (self.arrived, self.accepted, self.programmed) = (arrived, arrived, arrived);
     }
 

@@ -200,14 +200,17 @@ pub struct Pause {
 }
 
 /// Phases in which writes are let in more slowly than they come, as firmware does whose cleaner has
-/// to catch up. The busier flash is, the longer they are; at the drive's ceiling writes are only
-/// spaced evenly.
+/// to catch up. The busier flash is, the longer they are; where more comes than flash takes, writes
+/// are only spaced evenly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Throttle {
     /// At how many thousandths of the rate at which they came in the turn before.
     pub share_per_mille: u32,
     /// From the start of one phase to the start of the next, ns.
     pub every_ns: u64,
+    /// Above so many bytes a second little is held back, and no more let in afterwards than flash
+    /// takes.
+    pub below_bytes_per_s: Option<u64>,
 }
 
 /// Flash that takes writes at one bit a cell and is folded into the rest: while the drive idles, or

@@ -196,7 +196,7 @@ fn what_cannot_be_built_is_refused_in_a_sentence_that_names_it() {
     for (share_per_mille, every_ns, name) in
         [(0, 1, "share_per_mille"), (1001, 1, "share_per_mille"), (1, 0, "every_ns")]
     {
-        let throttle = Some(Throttle { share_per_mille, every_ns });
+        let throttle = Some(Throttle { share_per_mille, every_ns, below_bytes_per_s: None });
         let refusal = PageMapped::new(&PageMappedParams { throttle, ..small() }, 1, 0);
         assert!(refusal.expect_err(name).to_string().contains(name));
     }

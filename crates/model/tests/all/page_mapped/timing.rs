@@ -369,13 +369,14 @@ fn a_pause_is_felt_as_far_as_the_buffer_does_not_hold_it() {
     assert!((least..=least + 10 * US).contains(&taken), "{taken}");
 }
 
-/// A drive of four planes whose flash takes 16 KiB a millisecond, which is asked for half of that
-/// in even time: in an eighth of each turn of 80 ms writes are let in at half their rate, and the
-/// one that came after half of that waits for the other half. A drive that is asked for all that
-/// it can do spaces its writes evenly: nobody waits for longer than the queue at that rate.
+/// A drive of four planes whose flash takes 16 KiB a millisecond, 15 KiB of it for long, which is
+/// asked for half of that in even time: in an eighth of each turn of 80 ms writes are let in at
+/// half their rate, and the one that came after half of that waits for the other half. A drive that
+/// is asked for more than it can do spaces its writes evenly, a little slower than flash would.
 #[test]
 fn a_throttle_holds_writes_back_below_the_ceiling_and_spaces_them_evenly_at_it() {
-    let throttle = Some(Throttle { share_per_mille: 500, every_ns: 80_000 * US });
+    let throttle =
+        Some(Throttle { share_per_mille: 500, every_ns: 80_000 * US, below_bytes_per_s: None });
     let params = PageMappedParams {
         throttle,
         program_ns: 1_000 * US,
@@ -388,7 +389,7 @@ fn a_throttle_holds_writes_back_below_the_ceiling_and_spaces_them_evenly_at_it()
         let mut bench = OnTheBench::new(params);
         let mut done = Vec::new();
         for unit in 0..1_600 {
-            let until = Instant(unit * 500 * US);
+            let until = Instant(unit * 533 * US);
             while bench.sim.now() < until {
                 bench.sim.wait(until, &mut done);
             }
@@ -402,7 +403,7 @@ fn a_throttle_holds_writes_back_below_the_ceiling_and_spaces_them_evenly_at_it()
     };
     assert_eq!(waits(&PageMappedParams { throttle: None, ..params.clone() }), [0; 1_600]);
     let held_back = waits(&params);
-    assert!(held_back[..160].iter().all(|&ns| ns == 0));
+    assert!(held_back[..150].iter().all(|&ns| ns == 0));
     let longest = held_back.iter().max().copied().unwrap_or(0) as f64 / US as f64;
     assert!((longest / 5_000.0 - 1.0).abs() < 0.1, "{longest} us");
     let at_the_ceiling = |params: &PageMappedParams| {
@@ -413,7 +414,8 @@ fn a_throttle_holds_writes_back_below_the_ceiling_and_spaces_them_evenly_at_it()
         })
     };
     let plain = at_the_ceiling(&PageMappedParams { throttle: None, ..params.clone() });
-    assert!(at_the_ceiling(&params) < plain + plain / 50);
+    let more = at_the_ceiling(&params) as f64 / plain as f64 * 15.0 / 16.0;
+    assert!((more - 1.0).abs() < 0.02, "{more}");
 }
 
 /// By the exponential's closed form, the median is ln 2 of the mean, p99 ln 100 of it.
