@@ -154,8 +154,8 @@ fn a_purge_of_anything_but_a_device_is_refused() {
 #[test]
 fn a_run_that_is_not_there_is_refused_with_what_is() {
     let bench = Bench::new();
-    bench.drivelab(["show", "last"]).done().refused(&["`last`", "0 runs"]);
-    bench.drivelab(["run", "--resume", "last"]).done().refused(&["`last`", "0 runs"]);
+    bench.drivelab(["show", "last"]).done().refused(&["there is no history", "begins one"]);
+    bench.drivelab(["run", "--resume", "last"]).done().refused(&["`last`", "history is empty"]);
     bench.small_run(["null:", "--label", "before"]).done().succeeded();
     bench.drivelab(["show", "last~1"]).done().refused(&["`last~1`", "1 run"]);
     bench.drivelab(["show", "befroe"]).done().refused(&["`befroe`", "before"]);

@@ -50,7 +50,7 @@ fn bad_input_gets_one_sentence_with_the_cure() {
         (&[EXAMPLE, "--as", "csv", "--to", "absent/run.csv"], "mkdir -p absent"),
         (&[EXAMPLE, "--as", "markdown", "--to", "thesis.md"], "--force"),
         (&[EXAMPLE, EXAMPLE, "--as", "fio"], "--to results/"),
-        (&["nobody", "--as", "csv"], "the history is empty"),
+        (&["nobody", "--as", "csv"], "there is no history"),
     ] {
         let outcome = export(&bench, words).done();
         assert_eq!(outcome.code, Some(2), "{words:?}");
