@@ -1,11 +1,12 @@
 //! Errors as one line: what a user reads names the cure, and nothing twice.
 
-use crate::cli::Cli;
+use crate::{cli::Cli, other_words};
 use block::names::did_you_mean;
 use clap::{
     Command, CommandFactory,
     error::{ContextKind, ContextValue, ErrorKind},
 };
+use std::path::Path;
 
 /// An error and what caused it. Many errors of libraries quote their cause themselves: it is not
 /// said again.
@@ -39,6 +40,7 @@ fn of_words(error: &clap::Error, words: &[String]) -> String {
     let (path, command) = called(words);
     let said = below_zero(error, words)
         .or_else(|| unknown_option(error, &command))
+        .or_else(|| unknown_verb(error, &path, &command))
         .unwrap_or_else(|| paragraphs(error));
     let said = of_numbers(said);
     let see = if said.ends_with('?') { " See" } else { "; see" };
@@ -78,10 +80,41 @@ fn unknown_option(error: &clap::Error, command: &Command) -> Option<String> {
     }
     let shown = command.get_arguments().filter(|argument| !argument.is_hide_set());
     let known: Vec<&str> = shown.filter_map(clap::Arg::get_long).collect();
+    if let Some(here) = other_words::option(wrong, &known) {
+        return Some(format!("there is no option `{wrong}`: it is {here}"));
+    }
     let near = did_you_mean(wrong.trim_start_matches('-'), known);
     let near = near.replace(" `", " `--");
     let stop = if near.is_empty() { "" } else { "." };
     Some(format!("there is no option `{wrong}`{stop}{near}"))
+}
+
+/// A verb that is none: another program's word for one, a verb below another one, a target without
+/// its verb, or a slip.
+fn unknown_verb(error: &clap::Error, path: &str, command: &Command) -> Option<String> {
+    let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let is_top = path == "drivelab";
+    let what = if is_top { "verb".to_owned() } else { format!("verb of `{path}`") };
+    let none = format!("there is no {what} `{wrong}`");
+    let below = || {
+        let above = command.get_subcommands().find(|verb| verb.find_subcommand(wrong).is_some())?;
+        Some(format!("`drivelab {} {wrong}` is one", above.get_name()))
+    };
+    let target = || {
+        let is_target = wrong.contains(['/', ':']) || Path::new(wrong).exists();
+        is_target.then(|| format!("`drivelab run {wrong}` measures a target"))
+    };
+    if let Some(here) = is_top
+        .then(|| below().or_else(|| other_words::verb(wrong).map(str::to_owned)).or_else(target))
+        .flatten()
+    {
+        return Some(format!("{none}: {here}"));
+    }
+    let near = did_you_mean(wrong, command.get_subcommands().map(Command::get_name));
+    let stop = if near.is_empty() { "" } else { "." };
+    Some(format!("{none}{stop}{near}"))
 }
 
 /// Words of the standard library for what is no number, in ours.
@@ -174,8 +207,37 @@ mod tests {
             seed.ends_with("<SEED>': write a whole number, such as 7; see `drivelab serve --help`"),
             "{seed}"
         );
-        let verb = complain(&["flash", "chek"]);
-        assert!(verb.ends_with("; see `drivelab flash --help`"), "{verb}");
+        assert_eq!(
+            complain(&["flash", "chek"]),
+            "there is no verb of `drivelab flash` `chek`. Did you mean `check`? See `drivelab flash \
+             --help`"
+        );
+    }
+
+    /// `drivelab measure` was told that `restore` and `compare` are similar, `drivelab predict`
+    /// nothing, and `run . --bs 4k` that there is no such option.
+    #[test]
+    fn another_programs_word_is_answered_with_ours() {
+        for (words, said) in [
+            (
+                &["measure", "."][..],
+                "there is no verb `measure`: `drivelab run TARGET` measures; see",
+            ),
+            (&["predict"], "there is no verb `predict`: `drivelab flash predict` is one; see"),
+            (&["model:qlc"], "verb `model:qlc`: `drivelab run model:qlc` measures a target; see"),
+            (&["."], "there is no verb `.`: `drivelab run .` measures a target; see"),
+            (&["repotr"], "there is no verb `repotr`. Did you mean `report`"),
+            (&["xyzzy"], "there is no verb `xyzzy`; see `drivelab --help`"),
+            (&["run", ".", "--bs", "4k"], "no option `--bs`: it is `--set block=4K`; see"),
+            (
+                &["run", "-v"],
+                "no option `-v`: it is `drivelab show last --explain` afterwards; see",
+            ),
+            (&["devices", "--bs", "4k"], "there is no option `--bs`; see"),
+        ] {
+            let complaint = complain(words);
+            assert!(complaint.contains(said), "{words:?}: {complaint}");
+        }
     }
 
     /// `hybrid` without a word asked for `--trace`, `matrix` for a TARGET and `advise` for `--read`

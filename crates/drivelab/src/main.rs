@@ -27,6 +27,7 @@ mod key_value;
 mod known;
 mod lookup;
 mod matrix;
+mod other_words;
 mod output;
 mod power_cut;
 mod progress;

@@ -1,6 +1,6 @@
 //! A setting that is one of several words.
 
-use block::names::did_you_mean;
+use super::fio_words::value_here;
 
 pub(super) fn one_of<T: Default>(
     key: &str,
@@ -15,6 +15,6 @@ pub(super) fn one_of<T: Default>(
 }
 
 pub(super) fn unknown(key: &str, text: &str, names: &[&str]) -> String {
-    let near = did_you_mean(text, names.iter().copied());
+    let near = value_here(text, names);
     format!("{key} = `{text}` is unknown.{near} There are: {}.", names.join(", "))
 }

@@ -1,6 +1,6 @@
 //! What is wrong with a method file, in a sentence with the line.
 
-use block::names::did_you_mean;
+use super::fio_words::key_here;
 
 /// `line 7: there is no key `blok`. Did you mean ...`: a TOML error as one sentence.
 pub fn complaint(text: &str, error: &toml::de::Error) -> String {
@@ -11,7 +11,7 @@ pub fn complaint(text: &str, error: &toml::de::Error) -> String {
     match unknown_key(error.message()) {
         Some((wrong, known)) => format!(
             "{place}there is no key `{wrong}` here.{} Keys: {}.",
-            did_you_mean(wrong, known.iter().copied()),
+            key_here(wrong, known.iter().copied()),
             known.join(", ")
         ),
         None => format!("{place}{}", error.message()),

@@ -310,7 +310,7 @@ impl CellFile {
                 self.tree.get_or_insert_default().set(key, one()?)?;
             }
             _ => {
-                let near = block::names::did_you_mean(key, SET_KEYS.iter().copied());
+                let near = super::fio_words::key_here(key, SET_KEYS.iter().copied());
                 return Err(format!("`{key}` cannot be set.{near} Keys: {}.", SET_KEYS.join(", ")));
             }
         }

@@ -12,6 +12,7 @@ mod complaint;
 mod expand;
 mod expect;
 mod file;
+mod fio_words;
 mod rule;
 mod scalar;
 mod stream;
@@ -142,7 +143,7 @@ impl Method {
     /// A method that comes with drivelab.
     ///
     /// # Errors
-    /// The nearest names when there is none of that name.
+    /// When there is none of that name: those whose description has the word, or near names.
     pub fn built_in(name: &str, settings: &[(String, String)]) -> Result<Self, MethodError> {
         let known = || BUILT_IN.iter().map(|(name, _)| *name);
         match BUILT_IN.iter().find(|(known, _)| *known == name) {
@@ -151,7 +152,7 @@ impl Method {
                 method: format!("`{name}`"),
                 reason: format!(
                     "there is none of this name.{} There are: {}; or name a TOML file.",
-                    did_you_mean(name, known()),
+                    described_by(name).unwrap_or_else(|| did_you_mean(name, known())),
                     known().collect::<Vec<_>>().join(", ")
                 ),
             }),
@@ -162,6 +163,25 @@ impl Method {
     pub fn largest_file_bytes(&self) -> Option<u64> {
         self.cells.iter().filter_map(|cell| cell.file_bytes).max()
     }
+}
+
+/// ` Described with this word: ...`: up to five methods, first those whose title has it.
+fn described_by(word: &str) -> Option<String> {
+    let word = word.to_ascii_lowercase();
+    let whose = |text_of: fn(MethodFile) -> String| {
+        let has_it = move |text: &str, word: &str| {
+            let file = toml::from_str(text);
+            file.is_ok_and(|file| text_of(file).to_ascii_lowercase().contains(word))
+        };
+        let word = &word;
+        BUILT_IN.iter().filter(move |(_, text)| has_it(text, word)).map(|(name, _)| *name)
+    };
+    let mut names: Vec<&str> = whose(|file| file.title).collect();
+    let more: Vec<&str> = whose(|file| file.about).filter(|name| !names.contains(name)).collect();
+    names.extend(more);
+    names.truncate(5);
+    let is_found = word.len() > 2 && !names.is_empty();
+    is_found.then(|| format!(" Described with this word: {}.", names.join(", ")))
 }
 
 /// Reads `quick`, `normal`, `publish`.

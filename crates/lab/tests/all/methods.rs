@@ -507,3 +507,21 @@ fn the_terms_are_in_alphabetical_order_and_explained() {
         );
     }
 }
+
+/// `--method postgres`, `database` and `fsync` were answered with a list of 23 names.
+#[test]
+fn a_word_that_describes_methods_finds_them() {
+    let answer = |word: &str| {
+        let error = Method::built_in(word, &[]).expect_err("no method");
+        error.to_string()
+    };
+    for (word, first) in
+        [("database", "oltp"), ("Postgres", "wal"), ("fsync", "wal"), ("mail", "maildir")]
+    {
+        let said = answer(word);
+        let names = said.split("Described with this word: ").nth(1).expect(&said);
+        assert!(names.split('.').next().expect("names").contains(first), "{said}");
+    }
+    assert!(answer("oltpp").contains("Did you mean `oltp`?"));
+    assert!(answer("zz").contains("there is none of this name. There are: "));
+}

@@ -1,0 +1,127 @@
+//! Verbs and options as other programs call them, and what to type here instead.
+
+/// Words for what a verb does, and that verb.
+const VERBS: &[(&[&str], &str)] = &[
+    (
+        &["measure", "bench", "benchmark", "test", "fio", "perf", "start"],
+        "`drivelab run TARGET` measures",
+    ),
+    (
+        &["model", "simulate"],
+        "`drivelab run model:NAME` measures a modelled drive, `drivelab drives` lists them",
+    ),
+    (&["manage", "volume", "ftl"], "`drivelab flash` makes and checks managed volumes"),
+    (
+        &["decide", "buy", "choose", "recommend", "price", "cost"],
+        "`drivelab advise` says what to buy",
+    ),
+    (&["cache", "tier", "bcache"], "`drivelab hybrid` compares caches and tiers"),
+    (
+        &["raid", "array", "stack"],
+        "`drivelab run model:4xNAME/raid5` models one, `drivelab drives --help` has the words",
+    ),
+    (
+        &["list", "ls"],
+        "`drivelab history` lists runs, `drivelab devices` this machine's block devices, \
+         `drivelab drives` models",
+    ),
+    (&["disk", "disks", "lsblk", "info", "smart"], "`drivelab devices` lists block devices"),
+    (&["nbd", "mount", "ublk"], "`drivelab serve` serves a target as a block device"),
+    (&["cluster", "slurm", "batch", "jobs"], "`drivelab campaign` measures on many machines"),
+    (&["filesystem", "fs", "tune"], "`drivelab matrix` compares file systems and settings"),
+    (&["database", "db", "upload"], "`drivelab push` puts runs into a database"),
+    (&["gui", "ui", "browse", "dashboard", "http"], "`drivelab web` shows the history"),
+    (&["diff"], "`drivelab compare` compares runs"),
+    (&["blktrace", "iotrace"], "`drivelab trace` reads block traces"),
+    (&["crash", "powerfail", "power"], "`drivelab power-cut` cuts the power"),
+    (&["plan"], "`drivelab run --dry-run` prints the plan"),
+    (&["undo", "cleanup"], "`drivelab restore` puts settings back"),
+    (&["version"], "`drivelab --version` prints it"),
+];
+
+/// Words for an option; the option here, without which the row does not count; and what to type.
+const OPTIONS: &[(&[&str], &str, &str)] = &[
+    (&["bs", "blocksize", "block-size", "block"], "set", "`--set block=4K`"),
+    (&["iodepth", "qd", "queue-depth", "depth"], "set", "`--set depth=32`"),
+    (&["numjobs", "threads", "workers"], "set", "`--set threads=4`"),
+    (&["rw", "readwrite", "op", "pattern"], "set", "`--set op=read --set pattern=random`"),
+    (&["rwmixread", "rwmixwrite"], "set", "`--set op=mixed:70`, of which 70 % read"),
+    (&["fsync", "fdatasync"], "set", "`--set flush_every=1`"),
+    (&["rate", "rate-iops"], "set", "`--set rate=1000`"),
+    (&["runtime", "duration", "time"], "max-time", "`--max-time 30s`"),
+    (&["direct", "odirect"], "io", "`--io direct`"),
+    (&["buffered"], "io", "`--io buffered`"),
+    (&["sync"], "io", "`--io direct,sync`"),
+    (&["ioengine"], "engine", "`--engine uring`"),
+    (&["filesize"], "size", "`--size 1GiB`"),
+    (&["loops", "iterations", "repeat"], "passes", "`--passes 3`"),
+    (&["latency-target", "max-latency"], "until", "`--until 'p99<1ms'`"),
+    (&["job", "jobfile", "workload", "profile"], "method", "`--method FILE`"),
+    (&["force", "f"], "destroy", "`--destroy SERIAL`, which says what may be overwritten"),
+    (&["output", "o", "output-format"], "json", "`--json FILE`"),
+    (&["port", "listen", "socket", "address"], "nbd", "`--nbd unix:PATH` or `--nbd tcp:HOST:PORT`"),
+    (&["csv", "markdown", "openmetrics"], "reads-only", "`drivelab export` afterwards"),
+    (&["html", "svg"], "reads-only", "`drivelab report` afterwards"),
+    (&["verbose", "v"], "reads-only", "`drivelab show last --explain` afterwards"),
+    (
+        &["filename", "file", "device", "disk", "directory", "target", "path"],
+        "reads-only",
+        "the TARGET, without an option before it",
+    ),
+];
+
+/// What does here what `word`, which is no verb, says.
+pub fn verb(word: &str) -> Option<&'static str> {
+    let word = word.to_ascii_lowercase();
+    VERBS.iter().find(|(words, _)| words.contains(&word.as_str())).map(|(_, here)| *here)
+}
+
+/// What to type for an option that a verb with the options `known` does not have.
+pub fn option(wrong: &str, known: &[&str]) -> Option<&'static str> {
+    let bare = wrong.trim_start_matches('-').replace('_', "-");
+    let row = OPTIONS
+        .iter()
+        .find(|(words, needs, _)| words.contains(&bare.as_str()) && known.contains(needs));
+    row.map(|(_, _, here)| *here)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Cli;
+    use clap::CommandFactory;
+
+    /// A word that becomes a verb or an option would never be looked for here, and a verb that is
+    /// renamed would be advised for ever.
+    #[test]
+    fn no_word_is_ours_and_every_verb_and_option_that_is_named_is() {
+        let cli = Cli::command();
+        let is_verb = |word: &str| cli.find_subcommand(word).is_some();
+        for (words, here) in VERBS {
+            for word in *words {
+                assert!(!is_verb(word), "{word}");
+            }
+            let named = here.split("`drivelab ").skip(1);
+            for verb in named.filter_map(|rest| rest.split([' ', '`']).next()) {
+                assert!(is_verb(verb) || verb.starts_with("--"), "{here}");
+            }
+        }
+        let run = cli.find_subcommand("run").expect("a verb");
+        let known: Vec<&str> = run.get_arguments().filter_map(clap::Arg::get_long).collect();
+        for (words, needs, here) in OPTIONS.iter().filter(|(_, needs, _)| *needs != "nbd") {
+            assert!(known.contains(needs), "{needs}");
+            for word in *words {
+                assert!(!known.contains(word), "{word}");
+                assert_eq!(
+                    option(&format!("--{word}"), &known),
+                    Some(*here),
+                    "{word} stands twice"
+                );
+            }
+            for long in here.split("--").skip(1).filter_map(|rest| rest.split([' ', '`']).next()) {
+                let is_shown = *here == "`drivelab show last --explain` afterwards";
+                assert!(known.contains(&long) || is_shown, "{here}");
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What fio calls a setting or a value, and what it is in a method.
+
+use block::names::did_you_mean;
+
+/// fio's options, the settings that they are here, and a value of those.
+const KEYS: &[(&[&str], &str, &str)] = &[
+    (&["bs", "blocksize", "block_size"], "`block`", "4K"),
+    (&["iodepth", "qd", "queue_depth"], "`depth`", "32"),
+    (&["numjobs", "jobs", "workers"], "`threads`", "4"),
+    (&["rw", "readwrite"], "`op` and `pattern`", "read and random"),
+    (&["rwmixread", "rwmixwrite"], "`op`", "mixed:70, of which 70 % read"),
+    (&["ioengine"], "`engine`", "uring"),
+    (&["buffered"], "`io`", "buffered"),
+    (&["fsync", "fdatasync"], "`flush_every`", "1"),
+    (&["thinktime"], "`think_time_us`", "100"),
+    (&["rate_iops"], "`rate`", "1000"),
+    (&["random_distribution"], "`pattern`", "zipf"),
+    (&["percentage_random"], "`sequential_share`", "0.3"),
+    (&["startdelay"], "`start_after`", "5"),
+    (&["zero_buffers"], "`data`", "zeros"),
+    (&["buffer_compress_percentage"], "`data`", "compressible:50"),
+];
+
+/// fio's values of `rw`, and the operation and pattern that they are here.
+const VALUES: &[(&str, &str, &str)] = &[
+    ("randread", "read", "random"),
+    ("randwrite", "write", "random"),
+    ("randrw", "mixed:50", "random"),
+    ("readwrite", "mixed:50", "seq"),
+    ("rw", "mixed:50", "seq"),
+    ("randtrim", "trim", "random"),
+];
+
+/// ` It is ... here.` for an option of fio's, or ` Did you mean ...?`, or nothing.
+pub(super) fn key_here<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let bare = wrong.replace('-', "_").to_ascii_lowercase();
+    match KEYS.iter().find(|(words, ..)| words.contains(&bare.as_str())) {
+        Some((_, key, value)) => format!(" It is {key} here, such as {value}."),
+        None => did_you_mean(wrong, known),
+    }
+}
+
+/// The same of a value.
+pub(super) fn value_here(wrong: &str, known: &[&str]) -> String {
+    match VALUES.iter().find(|(word, ..)| *word == wrong) {
+        Some((_, op, pattern)) => {
+            format!(" It is two settings here: `op` is {op}, `pattern` is {pattern}.")
+        }
+        None => did_you_mean(wrong, known.iter().copied()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::method::{Axis, CellFile, Method, SET_KEYS};
+
+    /// `--set bs=4k` was answered with seventeen keys, of which none was the word that was typed.
+    #[test]
+    fn whoever_writes_an_option_of_fios_is_told_what_it_is_here() {
+        let error = CellFile::default().set("bs", Axis(vec!["4k".to_owned()])).expect_err("fio's");
+        assert!(
+            error.starts_with("`bs` cannot be set. It is `block` here, such as 4K."),
+            "{error}"
+        );
+        assert_eq!(key_here("QUEUE-DEPTH", []), " It is `depth` here, such as 32.");
+        assert_eq!(key_here("bluck", SET_KEYS.iter().copied()), " Did you mean `block`?");
+
+        let quick = |key: &str, value: &str| {
+            let settings = [(key.to_owned(), value.to_owned())];
+            Method::built_in("quick", &settings).map(|_| ())
+        };
+        let error = quick("op", "randread").expect_err("fio's").to_string();
+        assert!(error.contains("It is two settings here: `op` is read, `pattern` is random."));
+        let file = "name = 'x'\n[[cell]]\niodepth = 4\n";
+        let error = Method::parse("x", file, &[]).expect_err("fio's").to_string();
+        assert!(error.contains("line 3: there is no key `iodepth` here. It is `depth` here"));
+    }
+
+    /// What is advised is what a method takes.
+    #[test]
+    fn every_setting_that_is_named_takes_the_value_that_is_named() {
+        for (words, key, value) in KEYS {
+            let keys = key.split(" and ").map(|key| key.trim_matches('`'));
+            let value = value.split(',').next().expect("the value comes first");
+            for (key, value) in keys.zip(value.split(" and ")) {
+                let settings = [("pattern", "random"), (key, value)];
+                let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned()));
+                let read = Method::built_in("quick", &settings);
+                assert!(read.is_ok(), "{words:?}: {key} = {value}: {:?}", read.err());
+            }
+        }
+    }
+}
