@@ -19,7 +19,11 @@ pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Vec
 
 /// ` Did you mean ...?`, or nothing when nothing is near.
 pub fn did_you_mean<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let names = nearest(wrong, known);
+    these(&nearest(wrong, known))
+}
+
+/// The same of names that were found otherwise.
+pub fn these(names: &[&str]) -> String {
     if names.is_empty() {
         return String::new();
     }

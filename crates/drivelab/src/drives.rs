@@ -86,6 +86,9 @@ fn entry(catalog: &Catalog, name: &str) -> Result<String> {
     // The port that is none is no drive that anybody looks for.
     let hosts = catalog.ports().iter().chain(catalog.drivers()).map(|host| host.name());
     let hosts = hosts.filter(|name| *name != "none");
-    let near = did_you_mean(name, catalog.drive_names().chain(hosts));
+    let mut near = did_you_mean(name, hosts);
+    if near.is_empty() {
+        near = catalog.did_you_mean_drive(name);
+    }
     bail!("there is no drive `{name}`.{near} `drivelab drives` lists them")
 }

@@ -4,7 +4,6 @@ use super::words;
 use crate::known::{Named, prices};
 use advice::{Candidate, Field, Question};
 use anyhow::{Context, Error, Result, anyhow};
-use block::names::did_you_mean;
 use record::StoreError;
 use report::runs::{self, Run};
 use std::{
@@ -93,7 +92,7 @@ fn recorded(
 fn of_nothing(error: Error, name: &str, catalog: &Catalog) -> Error {
     match error.downcast_ref::<StoreError>() {
         Some(StoreError::NotFound { .. }) => {
-            let near = did_you_mean(name, catalog.drive_names());
+            let near = catalog.did_you_mean_drive(name);
             anyhow!(
                 "`{name}` is no drive of the catalog, no STACK and no RUN.{near} `drivelab drives` \
                  lists drives, `drivelab history` runs"

@@ -2,7 +2,6 @@
 
 use super::{Named, read_file};
 use anyhow::{Result, anyhow, bail};
-use block::names::did_you_mean;
 use record::TargetInfo;
 use report::{
     known::{parted, places},
@@ -49,7 +48,7 @@ fn load(source: &OsStr, target: &TargetInfo) -> Result<Specification> {
         _ if source == CATALOG => drive_under(target, &catalog).map_err(in_words)?,
         Some(drive) => drive,
         None => {
-            let near = did_you_mean(source, catalog.drive_names());
+            let near = catalog.did_you_mean_drive(source);
             bail!(
                 "--spec {source} is no file, and the catalog has no drive of this name.{near} \
                  `drivelab drives` lists them, and docs/reference/spec-format.md says how to \

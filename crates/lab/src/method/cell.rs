@@ -464,6 +464,11 @@ pub(super) fn count(key: &str, axis: &Option<Axis>, max: u64) -> Result<u64, Str
     let text = only(key, axis)?;
     match text.parse::<u64>() {
         Ok(value) if (1..=max).contains(&value) => Ok(value),
+        _ if text.contains(',') => Err(format!(
+            "{key} = {text}: a whole number from 1 to {max}, or several with `;` between them: \
+             {key}={}",
+            text.replace(',', ";")
+        )),
         _ => Err(format!("{key} = {text}: a whole number from 1 to {max}")),
     }
 }

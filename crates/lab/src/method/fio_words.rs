@@ -31,6 +31,16 @@ const VALUES: &[(&str, &str, &str)] = &[
     ("randtrim", "trim", "random"),
 ];
 
+/// fio's engines, and those that do the same here.
+const ENGINES: &[(&str, &str)] = &[
+    ("io_uring", "uring"),
+    ("libaio", "uring"),
+    ("aio", "uring"),
+    ("psync", "sync"),
+    ("pvsync", "sync"),
+    ("posixaio", "uring"),
+];
+
 /// ` It is ... here.` for an option of fio's, or ` Did you mean ...?`, or nothing.
 pub(super) fn key_here<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let bare = wrong.replace('-', "_").to_ascii_lowercase();
@@ -42,12 +52,13 @@ pub(super) fn key_here<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>
 
 /// The same of a value.
 pub(super) fn value_here(wrong: &str, known: &[&str]) -> String {
-    match VALUES.iter().find(|(word, ..)| *word == wrong) {
-        Some((_, op, pattern)) => {
-            format!(" It is two settings here: `op` is {op}, `pattern` is {pattern}.")
-        }
-        None => did_you_mean(wrong, known.iter().copied()),
+    if let Some((_, op, pattern)) = VALUES.iter().find(|(word, ..)| *word == wrong) {
+        return format!(" It is two settings here: `op` is {op}, `pattern` is {pattern}.");
     }
+    if let Some((_, engine)) = ENGINES.iter().find(|(word, _)| *word == wrong) {
+        return format!(" Use {engine} here.");
+    }
+    did_you_mean(wrong, known.iter().copied())
 }
 
 #[cfg(test)]
@@ -72,6 +83,11 @@ mod tests {
         };
         let error = quick("op", "randread").expect_err("fio's").to_string();
         assert!(error.contains("It is two settings here: `op` is read, `pattern` is random."));
+        let error = quick("engine", "libaio").expect_err("fio's").to_string();
+        assert!(error.contains("`libaio` is unknown. Use uring here."));
+        // Three numbers with commas were no whole number, and 4kb, in fio's words 4096, no block.
+        let error = quick("threads", "1,2,4").expect_err("commas").to_string();
+        assert!(error.ends_with("or several with `;` between them: threads=1;2;4"), "{error}");
         let file = "name = 'x'\n[[cell]]\niodepth = 4\n";
         let error = Method::parse("x", file, &[]).expect_err("fio's").to_string();
         assert!(error.contains("line 3: there is no key `iodepth` here. It is `depth` here"));

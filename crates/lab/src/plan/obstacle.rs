@@ -126,9 +126,14 @@ fn misplaced(stream: &Stream, offer: &Offer) -> Option<String> {
     if !stream.align_bytes().is_multiple_of(offer.block_bytes) {
         return Some(format!(
             "block = {} B is not a multiple of the target's logical block of {} B: direct I/O \
-             needs whole blocks; use such a block, or --io buffered",
+             needs whole blocks; use such a block, or --io buffered{}",
             stream.align_bytes(),
-            offer.block_bytes
+            offer.block_bytes,
+            // fio's kB has 1024.
+            match stream.align_bytes().is_multiple_of(1000) {
+                true => "; kB and MB are powers of 1000, K and M of 1024",
+                false => "",
+            }
         ));
     }
     let start_bytes = stream.place.map_or(0, |place| place.start.bytes);

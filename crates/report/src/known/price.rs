@@ -3,6 +3,9 @@
 use super::{Named, NotHere, places};
 use record::Money;
 
+/// Signs of currencies, and the letters that their users mean most often.
+const SIGNS: &[(char, &str)] = &[('€', "EUR"), ('$', "USD"), ('£', "GBP"), ('¥', "JPY")];
+
 /// What is wrong with a price.
 #[derive(Clone, PartialEq, Debug)]
 pub enum BadPrice {
@@ -32,17 +35,25 @@ impl BadPrice {
     /// The sentence with its cure; `whole` is the option with its value.
     pub fn sentence(&self, whole: &str) -> String {
         match self {
-            Self::NoCurrency { amount } => format!(
-                "{whole} has no currency: write its three letters behind the amount, such as \
-                 {amount}EUR"
-            ),
+            Self::NoCurrency { amount } => {
+                let sign = SIGNS.iter().find(|(sign, _)| amount.contains(*sign));
+                let letters = sign.map_or("EUR", |(_, letters)| letters);
+                let is_sign = |letter| SIGNS.iter().any(|(sign, _)| *sign == letter);
+                let amount = amount.replace(is_sign, "");
+                format!(
+                    "{whole} has no currency: write its three letters behind the amount, such as \
+                     {}{letters}",
+                    amount.trim()
+                )
+            }
             Self::Currency(currency) => format!(
                 "`{currency}` in {whole} is no currency: write its three letters, such as EUR or \
                  USD"
             ),
-            Self::Amount(number) => {
-                format!("`{number}` in {whole} is no amount: write a number above zero, as 129EUR")
-            }
+            Self::Amount(number) => format!(
+                "`{number}` in {whole} is no amount: write a number above zero, as 129EUR or \
+                 1,299.50EUR: a comma parts thousands"
+            ),
             Self::NotHere(not_here) => format!("{whole} {not_here}"),
             Self::Several { targets, first, money } => format!(
                 "{whole} fits {targets} targets: write a price for each, such as {first}={}{}",
@@ -88,13 +99,19 @@ pub fn money(amount: &str) -> Result<Money, BadPrice> {
     };
     let (number, currency) = amount.split_at(at);
     let value: Option<f64> = number.trim().replace(['_', ','], "").parse().ok();
-    let value = value.filter(|value| value.is_finite() && *value > 0.0);
+    let value = value.filter(|value| value.is_finite() && *value > 0.0 && parts_thousands(number));
     let currency = currency.trim().to_ascii_uppercase();
     if currency.len() != 3 || !currency.bytes().all(|letter| letter.is_ascii_uppercase()) {
         return Err(BadPrice::Currency(currency));
     }
     let amount = value.ok_or_else(|| BadPrice::Amount(number.to_owned()))?;
     Ok(Money { amount, currency, date: None })
+}
+
+/// Whether three digits follow every comma, and none comes after the point: `129,50` is not 12,950.
+fn parts_thousands(number: &str) -> bool {
+    let (whole, decimals) = number.trim().split_once('.').unwrap_or((number.trim(), ""));
+    whole.split(',').skip(1).all(|group| group.len() == 3) && !decimals.contains(',')
 }
 
 #[cfg(test)]
@@ -118,6 +135,12 @@ mod tests {
             ("last=-5EUR", "no amount"),
             ("last=1EURO", "three letters"),
             ("last=EUR", "no amount"),
+            // These were read as 12,950 and 1.2995 euros.
+            ("129,50EUR", "a comma parts thousands"),
+            ("1.299,50EUR", "a comma parts thousands"),
+            // These were told to write $129EUR.
+            ("$129", "such as 129USD"),
+            ("129 €", "such as 129EUR"),
         ] {
             let sentence = parsed(text).expect_err("refused").sentence(text);
             assert!(sentence.contains(cure), "{sentence}");

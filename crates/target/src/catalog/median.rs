@@ -7,7 +7,6 @@
 //! size of a cache as a share of it.
 
 use super::{BadCatalog, Catalog, DriveEntry, Origin, Value};
-use block::names::did_you_mean;
 
 /// The numbers of the drives behind one of a kind, in the kind's own unit.
 #[derive(Clone, PartialEq, Debug)]
@@ -130,7 +129,7 @@ impl Catalog {
         let numbers = kind.entry.parameters.values().flat_map(|number| &number.of);
         for name in kind.median_of.iter().chain(numbers) {
             if self.drive(name).is_none() {
-                let near = did_you_mean(name, self.drive_names());
+                let near = self.did_you_mean_drive(name);
                 let file = &kind.entry.file;
                 return Err(BadCatalog(format!("{file}: there is no drive `{name}`.{near}")));
             }

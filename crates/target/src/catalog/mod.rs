@@ -15,6 +15,7 @@ mod build;
 mod built_in;
 mod entry;
 mod median;
+mod near;
 pub mod page;
 mod quota;
 mod read;

@@ -339,7 +339,7 @@ pub(super) fn find_drive<'c>(
                  array: `{several}`"
             ));
         }
-        let near = did_you_mean(name, catalog.drive_names());
+        let near = catalog.did_you_mean_drive(name);
         let own = if name.ends_with(".toml") {
             " A drive of your own is named by its name, and its file lies in ~/.config/drivelab/drives."
         } else if LAYERS.iter().any(|(layer, _)| *layer == name) {

@@ -171,7 +171,7 @@ pub(crate) fn part(whole: &str, text: &str) -> Result<Part, BadStack> {
     if let Some(wrong) = name.chars().find(|&letter| !is_of_a_name(letter)) {
         return Err(BadStack::Text(format!(
             "`model:{whole}`: {wrong:?} is in no drive's or layer's name: names are of letters, digits, `-`, \
-             `_` and `.`"
+             `_` and `.`; `drivelab drives` lists them"
         )));
     }
     let mut part = Part { name: name.to_owned(), settings: Vec::new() };
