@@ -1,12 +1,11 @@
 //! Errors as one line: what a user reads names the cure, and nothing twice.
 
-use crate::{cli::Cli, other_words};
+use crate::{cli::Cli, lookup::help::no_verb, other_words};
 use block::names::did_you_mean;
 use clap::{
     Command, CommandFactory,
     error::{ContextKind, ContextValue, ErrorKind},
 };
-use std::path::Path;
 
 /// An error and what caused it. Many errors of libraries quote their cause themselves: it is not
 /// said again.
@@ -89,32 +88,12 @@ fn unknown_option(error: &clap::Error, command: &Command) -> Option<String> {
     Some(format!("there is no option `{wrong}`{stop}{near}"))
 }
 
-/// A verb that is none: another program's word for one, a verb below another one, a target without
-/// its verb, or a slip.
+/// A verb that is none.
 fn unknown_verb(error: &clap::Error, path: &str, command: &Command) -> Option<String> {
-    let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidSubcommand) else {
-        return None;
-    };
-    let is_top = path == "drivelab";
-    let what = if is_top { "verb".to_owned() } else { format!("verb of `{path}`") };
-    let none = format!("there is no {what} `{wrong}`");
-    let below = || {
-        let above = command.get_subcommands().find(|verb| verb.find_subcommand(wrong).is_some())?;
-        Some(format!("`drivelab {} {wrong}` is one", above.get_name()))
-    };
-    let target = || {
-        let is_target = wrong.contains(['/', ':']) || Path::new(wrong).exists();
-        is_target.then(|| format!("`drivelab run {wrong}` measures a target"))
-    };
-    if let Some(here) = is_top
-        .then(|| below().or_else(|| other_words::verb(wrong).map(str::to_owned)).or_else(target))
-        .flatten()
-    {
-        return Some(format!("{none}: {here}"));
+    match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(wrong)) => Some(no_verb(wrong, path, command)),
+        _ => None,
     }
-    let near = did_you_mean(wrong, command.get_subcommands().map(Command::get_name));
-    let stop = if near.is_empty() { "" } else { "." };
-    Some(format!("{none}{stop}{near}"))
 }
 
 /// Words of the standard library for what is no number, in ours.
@@ -209,8 +188,7 @@ mod tests {
         );
         assert_eq!(
             complain(&["flash", "chek"]),
-            "there is no verb of `drivelab flash` `chek`. Did you mean `check`? See `drivelab flash \
-             --help`"
+            "there is no verb `chek`. Did you mean `check`? See `drivelab flash --help`"
         );
     }
 

@@ -2,14 +2,14 @@
 
 use crate::{
     cli::{Cli, HelpArguments},
-    complaint, output,
+    complaint, other_words, output,
 };
 use anyhow::{Result, bail};
 use block::names::did_you_mean;
 use clap::{Command, CommandFactory, Parser};
 use lab::method::BUILT_IN;
 use record::Flag;
-use std::{iter, process::ExitCode};
+use std::{iter, path::Path, process::ExitCode};
 
 /// Prints the help of a verb, or of all.
 pub fn help(arguments: &HelpArguments) -> Result<ExitCode> {
@@ -40,19 +40,46 @@ pub fn find(command: Command, verbs: &[String]) -> Result<Command> {
         }
         let above = ["drivelab"].into_iter().chain(verbs[..at].iter().map(String::as_str));
         let above = above.collect::<Vec<_>>().join(" ");
-        let shown = found.get_subcommands().filter(|verb| !verb.is_hide_set());
-        let names = shown.map(Command::get_name);
-        let near = did_you_mean(verb, names);
-        bail!(
-            "there is no verb `{verb}`.{near}{} `{above} --help` lists the verbs",
-            elsewhere(verb)
-        )
+        let none = no_verb(verb, &above, &found);
+        let stop = if none.ends_with('?') { "" } else { "." };
+        bail!("{none}{stop} `{above} --help` lists the verbs")
     }
     Ok(found)
 }
 
+/// What is said of a word below `above` that is no verb: where it is one, what does here what it
+/// says elsewhere, what measures the target that it names, who tells about it, or what is near.
+pub fn no_verb(wrong: &str, above: &str, command: &Command) -> String {
+    let shown = || command.get_subcommands().filter(|verb| !verb.is_hide_set());
+    let below = || {
+        let verb = shown().find(|verb| verb.find_subcommand(wrong).is_some())?;
+        Some(format!("`{above} {} {wrong}` is one", verb.get_name()))
+    };
+    let target = || {
+        let is_target = wrong.contains(['/', ':']) || Path::new(wrong).exists();
+        is_target.then(|| format!("`drivelab run {wrong}` measures a target"))
+    };
+    let none = format!("there is no verb `{wrong}`");
+    let here = || {
+        below()
+            .or_else(|| other_words::verb(wrong).map(str::to_owned))
+            .or_else(target)
+            .or_else(|| elsewhere(wrong))
+    };
+    let is_top = above == "drivelab";
+    let top =
+        || Some(format!("`drivelab {}` is one", Cli::command().find_subcommand(wrong)?.get_name()));
+    let here = if is_top { here() } else { top() };
+    if let Some(here) = here {
+        return format!("{none}: {here}");
+    }
+    let near = did_you_mean(wrong, shown().map(Command::get_name));
+    let stop = if near.is_empty() { "" } else { "." };
+    format!("{none}{stop}{near}")
+}
+
 /// Who tells about a word that is no verb.
-fn elsewhere(word: &str) -> String {
+fn elsewhere(word: &str) -> Option<String> {
     let who = if BUILT_IN.iter().any(|(name, _)| *name == word) {
         "methods"
     } else if Flag::ALL.iter().any(|flag| flag.name() == word) {
@@ -60,9 +87,9 @@ fn elsewhere(word: &str) -> String {
     } else if super::docs::names().any(|name| name == word) {
         "docs"
     } else {
-        return String::new();
+        return None;
     };
-    format!(" `drivelab {who} {word}` tells about that.")
+    Some(format!("`drivelab {who} {word}` tells about that"))
 }
 
 #[cfg(test)]
@@ -92,5 +119,7 @@ mod tests {
         assert!(said(&["oltp"]).contains("`drivelab methods oltp`"));
         assert!(said(&["burst_credit"]).contains("`drivelab explain burst_credit`"));
         assert!(said(&["terms"]).contains("`drivelab docs terms`"));
+        assert!(said(&["measure"]).contains("`drivelab run TARGET` measures"));
+        assert!(said(&["flash", "serve"]).contains("`serve`: `drivelab serve` is one"));
     }
 }
