@@ -123,8 +123,11 @@ pub struct AdviseArguments {
     pub quiet: bool,
 }
 
-/// A percentage as a share, 0 to 1.
+/// A percentage as a share, 0 to 1. Who writes `0.7` means 70 % more often than 0.7 %.
 fn share(text: &str) -> Result<f64, String> {
+    if text.parse::<f64>().is_ok_and(|share| share > 0.0 && share < 1.0) {
+        return Err(format!("it is a percentage: write 70 for 70 %, or {text}% if that is meant"));
+    }
     let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
     let number = number.filter(|percent| (0.0..=100.0).contains(percent));
     number.map(|percent| percent / 100.0).ok_or_else(|| {

@@ -363,6 +363,8 @@ fn a_question_that_cannot_be_answered_is_refused_with_the_cure() {
             &["--budget 1000 has no currency", "1000EUR"][..],
         ),
         (&["--read", "170", "--budget", "1000USD"], &["from 0 to 100"]),
+        // It was taken as 0.7 % without a word.
+        (&["--read", "0.7", "--budget", "1000USD"], &["write 70 for 70 %, or 0.7% if"]),
         (&["--read", "70", "--budget", "1000USD", "intel-x25"], &["no drive", "`intel-x25e-32`"]),
         (&["--read", "70", "--budget", "1000USD", "2xintel-x25e-23/raid0"], &["`intel-x25e-32`"]),
         (

@@ -46,7 +46,7 @@ fn unknown_names_get_the_nearest_right_one() {
         ),
     ]);
     let unknown = Call::new(["histroy"], &std::env::temp_dir()).done();
-    unknown.refused(&["'histroy'", "'history'", "drivelab --help"]);
+    unknown.refused(&["`histroy`", "`history`", "drivelab --help"]);
 }
 
 #[test]

@@ -339,7 +339,6 @@ pub(super) fn find_drive<'c>(
                  array: `{several}`"
             ));
         }
-        let near = catalog.did_you_mean_drive(name);
         let own = if name.ends_with(".toml") {
             " A drive of your own is named by its name, and its file lies in ~/.config/drivelab/drives."
         } else if LAYERS.iter().any(|(layer, _)| *layer == name) {
@@ -351,7 +350,11 @@ pub(super) fn find_drive<'c>(
         } else {
             ""
         };
-        BadStack::Text(format!("there is no drive `{name}`.{near}{own} `drivelab drives` lists them"))
+        let said = match own {
+            "" => catalog.did_you_mean_drive(name),
+            own => own.to_owned(),
+        };
+        BadStack::Text(format!("there is no drive `{name}`.{said} `drivelab drives` lists them"))
     })
 }
 
