@@ -17,6 +17,13 @@ pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Vec
     close.into_iter().map(|(_, name)| name).collect()
 }
 
+/// The key that is none, and those that are, of serde's "unknown field `x`, expected one of `a`,
+/// `b`".
+pub fn unknown_field(message: &str) -> Option<(&str, Vec<&str>)> {
+    let (wrong, rest) = message.strip_prefix("unknown field `")?.split_once('`')?;
+    Some((wrong, rest.split('`').skip(1).step_by(2).collect()))
+}
+
 /// ` Did you mean ...?`, or nothing when nothing is near.
 pub fn did_you_mean<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     these(&nearest(wrong, known))

@@ -66,7 +66,7 @@ impl<'q> Checks<'q> {
     ) -> Self {
         let room_bytes = seen.like.room_bytes.next_multiple_of(AREA_GRAIN);
         order.method.method.span = SpanRule::AtMost(room_bytes);
-        order.method.method.file.fill = 0;
+        order.method.method.file.fill = Some(0);
         Self { order, seen, trials: Trials::new(by, stop) }
     }
 

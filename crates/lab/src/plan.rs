@@ -339,7 +339,7 @@ fn allowed(passes: u32) -> Result<u32, PlanError> {
 fn fill(method: &Method, offers: &[Offer], span_bytes: u64) -> (u32, u64) {
     // A scratch file is filled even where only read cells run: it holds nothing yet.
     let fills = offers.iter().any(|offer| offer.access == Access::ReadWrite);
-    let fill = if fills { method.precondition.unwrap_or(method.file.fill) } else { 0 };
+    let fill = if fills { method.precondition.unwrap_or_else(|| method.fill()) } else { 0 };
     let whole = || smallest(offers) / FILL_GRAIN_BYTES * FILL_GRAIN_BYTES;
     (fill, method.precondition.map_or(span_bytes, |_| whole()).max(span_bytes))
 }

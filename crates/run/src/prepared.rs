@@ -56,7 +56,12 @@ impl Prepared {
         let open = |text| target::open(text, &permission, pace, seed);
         let targets = order.targets.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let offers: Vec<Offer> = targets.iter().map(|target| target.offer()).collect();
-        let plan = Plan::new(order.method.method.clone(), &order.method.options, &offers)?;
+        let mut method = order.method.method.clone();
+        let made = [TargetKind::Directory, TargetKind::NewFile];
+        if targets.iter().any(|target| made.contains(&target.info().kind)) {
+            method.fill_what_is_new();
+        }
+        let plan = Plan::new(method, &order.method.options, &offers)?;
         Ok(Self { order, targets, offers, plan })
     }
 

@@ -141,7 +141,7 @@ impl ReplayOrder {
         let least = survey.transfer_bytes_max.next_multiple_of(AREA_GRAIN);
         let most = if fills { end.min(FILLED_BYTES_MAX.max(least)) } else { end };
         order.method.span = SpanRule::AtMost(most);
-        order.method.file.fill = u32::from(fills);
+        order.method.file.fill = Some(u32::from(fills));
         order.method.cells = vec![self.cell(script, survey)];
         if order.method.cells[0].streams.is_empty() {
             return Err(CannotReplay::Nothing(name));

@@ -106,7 +106,7 @@ fn durability_and_caching_are_the_job_s() {
     assert_eq!(a.streams[0].io.to_string(), "buffered");
     assert_eq!(b.streams[0].io.to_string(), "direct,dsync");
     assert_eq!(b.streams[0].contents.to_string(), "zeros");
-    assert_eq!(method.file.fill, 0, "nothing reads");
+    assert_eq!(method.fill(), 0, "nothing reads");
 }
 
 #[test]

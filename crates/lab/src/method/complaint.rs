@@ -1,6 +1,7 @@
 //! What is wrong with a method file, in a sentence with the line.
 
 use super::fio_words::key_here;
+use block::names::unknown_field;
 
 /// `line 7: there is no key `blok`. Did you mean ...`: a TOML error as one sentence.
 pub fn complaint(text: &str, error: &toml::de::Error) -> String {
@@ -8,7 +9,7 @@ pub fn complaint(text: &str, error: &toml::de::Error) -> String {
         let before = &text.as_bytes()[..span.start];
         format!("line {}: ", 1 + before.iter().filter(|&&byte| byte == b'\n').count())
     });
-    match unknown_key(error.message()) {
+    match unknown_field(error.message()) {
         Some((wrong, known)) => format!(
             "{place}there is no key `{wrong}` here.{} Keys: {}.",
             key_here(wrong, known.iter().copied()),
@@ -16,12 +17,6 @@ pub fn complaint(text: &str, error: &toml::de::Error) -> String {
         ),
         None => format!("{place}{}", error.message()),
     }
-}
-
-/// Serde says: "unknown field `x`, expected one of `a`, `b`".
-fn unknown_key(message: &str) -> Option<(&str, Vec<&str>)> {
-    let (wrong, rest) = message.strip_prefix("unknown field `")?.split_once('`')?;
-    Some((wrong, rest.split('`').skip(1).step_by(2).collect()))
 }
 
 /// `cell 3 (line 41)`: the third cell, and where it stands when it is written as a table of its

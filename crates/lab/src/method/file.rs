@@ -12,8 +12,10 @@ pub struct MethodFile {
     /// What `--method` calls it.
     pub name: String,
     /// One line for lists.
+    #[serde(default = "own_title")]
     pub title: String,
     /// What it does and where it comes from.
+    #[serde(default)]
     pub about: String,
     /// How the results are printed: `list`, `bm-flash`, `iozone`, `iozone-cmu`, `dd`, `oltp`,
     /// `snia`, `saturation`.
@@ -23,10 +25,12 @@ pub struct MethodFile {
     #[serde(default)]
     pub order: Order,
     /// The tested area: a size, or `2x memory`, `capacity`, `0.5x capacity`, `largest file`.
+    #[serde(default = "one_gib")]
     pub span: String,
-    /// How often the whole area is written before the first cell: 0 for not at all.
+    /// How often the whole area is written before the first cell: 0 for not at all, which is also
+    /// what happens when it is absent, unless [`super::Method::fill_what_is_new`] was called.
     #[serde(default)]
-    pub fill: u32,
+    pub fill: Option<u32>,
     /// `fill x 3`: all that the target offers, and not the tested area alone, is written so often
     /// before the first cell; in place of `fill`.
     #[serde(default)]
@@ -81,6 +85,14 @@ pub struct MethodFile {
     /// The cells.
     #[serde(rename = "cell")]
     pub cells: Vec<CellFile>,
+}
+
+fn own_title() -> String {
+    "a method of your own".to_owned()
+}
+
+fn one_gib() -> String {
+    "1GiB".to_owned()
 }
 
 fn list_layout() -> String {

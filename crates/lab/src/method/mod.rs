@@ -159,6 +159,24 @@ impl Method {
         }
     }
 
+    /// How often the area is written before the first cell.
+    pub fn fill(&self) -> u32 {
+        self.file.fill.unwrap_or(0)
+    }
+
+    /// Has the area written once first, if its author says nothing of that and a cell may read
+    /// before one has written: a file that is new holds nothing to read.
+    pub fn fill_what_is_new(&mut self) {
+        let is_first = |cell: &CellSpec| cell.reads() && cell.file == FileState::AsIs;
+        let as_written = self.file.order == Order::Fixed
+            || self.cells.iter().any(|cell| cell.file == FileState::New);
+        let reads_first = match as_written {
+            true => self.cells.first().is_some_and(is_first),
+            false => self.cells.iter().any(is_first),
+        };
+        self.file.fill.get_or_insert(u32::from(reads_first));
+    }
+
     /// The largest area any cell needs: its file, or the span.
     pub fn largest_file_bytes(&self) -> Option<u64> {
         self.cells.iter().filter_map(|cell| cell.file_bytes).max()

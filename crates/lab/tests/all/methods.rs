@@ -525,3 +525,26 @@ fn a_word_that_describes_methods_finds_them() {
     assert!(answer("oltpp").contains("Did you mean `oltp`?"));
     assert!(answer("zz").contains("there is none of this name. There are: "));
 }
+
+/// A file with a cell alone was refused for its title, then its description, then its area.
+#[test]
+fn a_name_and_a_cell_are_a_method() {
+    let text = "name = 'mine'\n[[cell]]\nop = 'read'\npattern = 'random'\nblock = '4K'\n";
+    let method = |text: &str| Method::parse("mine.toml", text, &[]).expect("a method");
+    let reads = method(text);
+    assert_eq!(reads.file.title, "a method of your own");
+    assert_eq!(reads.cells.len(), 1);
+
+    // It then read a scratch file that nobody had written.
+    let fill = |text: &str| {
+        let mut method = method(text);
+        method.fill_what_is_new();
+        method.fill()
+    };
+    assert_eq!((reads.fill(), fill(text)), (0, 1));
+    assert_eq!(fill(&text.replace("'read'", "'write'")), 0);
+    let both = text.replace("'read'", "['write', 'read']");
+    assert_eq!(fill(&both), 1, "in random order");
+    assert_eq!(fill(&format!("order = 'fixed'\n{both}")), 0);
+    assert_eq!(fill(&format!("fill = 0\n{text}")), 0);
+}

@@ -2,7 +2,7 @@
 //! right word.
 
 use super::{DriveState, Entry, Metric, Promise, Specification};
-use block::names::did_you_mean;
+use block::names::{did_you_mean, unknown_field};
 use block::parse_bytes;
 use serde::Deserialize;
 use std::ops::Range;
@@ -124,7 +124,15 @@ impl Source<'_> {
         toml::from_str(self.text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
             let words = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
-            self.complain(at, &words)
+            let of_a_key = unknown_field(&words).map(|(wrong, known)| {
+                let near = did_you_mean(wrong, known.iter().copied());
+                format!(
+                    "there is no key `{wrong}` here.{near} Keys: {}. \
+                     docs/reference/spec-format.md has an example",
+                    known.join(", ")
+                )
+            });
+            self.complain(at, &of_a_key.unwrap_or(words))
         })
     }
 
