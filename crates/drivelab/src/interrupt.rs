@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use signal_hook::{
-    consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2},
+    consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ},
     flag,
     iterator::Signals,
     low_level,
@@ -61,6 +61,14 @@ pub fn flag() -> Result<Arc<AtomicBool>> {
     };
     thread::Builder::new().name("signals".to_owned()).spawn(end_at_once).context(FAILED)?;
     Ok(raised)
+}
+
+/// A write beyond the size that `ulimit -f` allows a file fails from now on, and is reported; it
+/// would end the process.
+pub fn outlive_large_files() {
+    let unread = Arc::new(AtomicBool::new(false));
+    // Where nothing can be registered it is as without it.
+    let _ = flag::register(SIGXFSZ, unread);
 }
 
 /// Flags that SIGUSR1 and SIGUSR2 raise: the power of what is served is to be cut, now or in the

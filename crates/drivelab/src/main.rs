@@ -54,6 +54,7 @@ fn main() -> ExitCode {
         Err(error) if is_help(&error) => return help(&error),
         Err(error) => return refused(&complaint::of_the_command_line(&error)),
     };
+    interrupt::outlive_large_files();
     target::catalog::tell_left_out(|bad| output::talk!("drivelab: left out: {bad}"));
     let outcome = match cli.verb {
         cli::Verb::Run(arguments) => run::run(*arguments),

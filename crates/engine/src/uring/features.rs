@@ -176,6 +176,10 @@ impl fmt::Display for UringUnavailable {
                 "io_uring got no memory (ENOMEM): raise the limit on locked memory \
                  (`ulimit -l`), or lower the queue depth"
             }
+            libc::EMFILE => {
+                "io_uring got no file descriptor (EMFILE): raise the limit on open files (`ulimit \
+                 -n`)"
+            }
             _ => "io_uring could not be set up",
         })?;
         write!(formatter, "; the sync engine does without it: {}", self.source)

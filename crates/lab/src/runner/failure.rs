@@ -101,6 +101,10 @@ fn describe(failure: Failure, target: &str) -> String {
             "; free some space, or make fewer or smaller files: --set files=, --set file_size="
         }
         IoError::Os(ENOSPC | EDQUOT) => "; free some space, or pass a smaller --size",
+        IoError::Os(EFBIG) => {
+            "; its file system or `ulimit -f` allows no file so large: raise that, or pass a smaller \
+             --size"
+        }
         IoError::Os(EINVAL) => "; the target may need another alignment: try --io buffered",
         IoError::Short => {
             "; so far it was never written: put `fill = 1` into the method, or a write cell first"
@@ -126,6 +130,7 @@ pub(super) fn is_no_space(error: IoError) -> bool {
 
 /// No space left on device; the same number on every Linux.
 const ENOSPC: i32 = 28;
+const EFBIG: i32 = 27;
 /// The user's share is used up; the same number on every Linux.
 const EDQUOT: i32 = 122;
 /// Invalid argument; the same number on every Linux.
