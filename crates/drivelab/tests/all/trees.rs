@@ -166,6 +166,12 @@ fn a_dry_run_names_files_and_bytes_and_makes_nothing() {
         assert!(done.stdout.contains(words), "no `{words}`: {}", done.stdout);
     }
     assert_eq!(bench.left_behind(), Vec::<String>::new());
+
+    // A plan for four seconds took a minute and a half, without a word.
+    let limited = bench.drivelab(words).and(["--max-time", "4"]).done().succeeded();
+    let said = "every cell is done whole, whatever time was asked for";
+    assert!(limited.stdout.contains(said), "{}", limited.stdout);
+    assert!(!done.stdout.contains(said), "{}", done.stdout);
 }
 
 #[test]

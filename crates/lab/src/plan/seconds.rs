@@ -1,7 +1,7 @@
 //! How long cells take: the method's rule, a cell's own seconds, the user's limit on all of them.
 
 use super::{Options, Plan};
-use crate::method::{CellSpec, Method};
+use crate::method::{CellBound, CellSpec, Method};
 use stats::{Grade, StopRule};
 
 impl Plan {
@@ -60,3 +60,15 @@ pub(super) fn shorten(cells: &mut [CellSpec], total_s: f64, others_s: f64) {
 
 /// A day: no cell takes longer.
 const REST_AND_SECONDS_MAX: f64 = 86_400.0;
+/// What is said of cells that no time ends: a plan for four seconds took a minute and a half.
+pub(super) fn whole_cells(cells: &[CellSpec]) -> Option<String> {
+    let is_whole =
+        |cell: &&CellSpec| matches!(cell.bound, CellBound::Once | CellBound::Operations(_));
+    let which = match (cells.iter().filter(is_whole).count(), cells.len()) {
+        (0, _) => return None,
+        (count, all) if count == all => "every cell is".to_owned(),
+        (1, all) => format!("1 of {all} cells is"),
+        (count, all) => format!("{count} of {all} cells are"),
+    };
+    Some(format!("{which} done whole, whatever time was asked for"))
+}
