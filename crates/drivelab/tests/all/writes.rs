@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{Bench, LoopDevice, MIB, ROOT, system};
-use std::fs;
+use std::{fs, path::Path};
 
 /// Bytes that the kernel saw written to a block device: the seventh number of its `stat`, in
 /// sectors of 512 B (Documentation/block/stat.rst).
@@ -93,4 +93,19 @@ fn what_wears_nothing_has_no_bound_and_says_nothing() {
     }
     let model = bench.drivelab(["run", "model:sata-tlc", "--dry-run"]).done().succeeded().stdout;
     assert!(model.contains("nothing: there is no device") && !model.contains("max-written"));
+}
+
+/// Under `ulimit -f`, which batch systems set, a run ended by SIGXFSZ without a word and left its
+/// scratch file.
+#[test]
+fn a_limit_on_the_size_of_files_is_told_and_nothing_stays() {
+    need_programs!("prlimit");
+    let bench = Bench::new();
+    let binary = Path::new(common::DRIVELAB);
+    let words = ["run", "new.img", "--size", "16M", "--max-time", "2s"];
+    let run = bench.drivelab(words).through(&["prlimit", "--fsize=2097152"], binary).done();
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    let last = run.stderr.lines().last().unwrap_or_default();
+    assert!(last.contains("File too large") && last.contains("ulimit -f"), "{last}");
+    assert!(!bench.path("new.img").exists(), "the scratch file stays");
 }

@@ -125,7 +125,7 @@ pub(super) fn describe_first(
 }
 
 pub(super) fn is_no_space(error: IoError) -> bool {
-    matches!(error, IoError::Os(ENOSPC | EDQUOT))
+    matches!(error, IoError::Os(ENOSPC | EDQUOT | EFBIG))
 }
 
 /// No space left on device; the same number on every Linux.
