@@ -18,7 +18,7 @@ pub(crate) use outline::stream_of;
 
 use narrowing::narrow_places;
 use obstacle::obstacle;
-use seconds::{shorten, stop_rule, whole_cells};
+use seconds::{shorten, stop_rule};
 
 use crate::{
     knee::{Condition, PROBES_MAX},
@@ -194,8 +194,7 @@ impl Plan {
         let rule = stop_rule(&method, options, grade, cells.len() * offers.len() * passes as usize);
         if let Some(total) = options.seconds_max {
             let turns = offers.len() as f64 * f64::from(passes.max(1));
-            shorten(&mut cells, total / turns, rule.seconds_max);
-            notes.extend(whole_cells(&cells));
+            notes.extend(shorten(&mut cells, total / turns, rule.seconds_max));
         }
         let (fill, fill_span_bytes) = fill(&method, offers, span_bytes);
         let cell_written_max = written_max(method.written_max, &mut cells, span_bytes);

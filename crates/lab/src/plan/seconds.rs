@@ -40,8 +40,8 @@ pub(super) fn stop_rule(
 }
 
 /// Cuts rests and the cells' own seconds so that a pass over all cells takes no more than so long
-/// where that can be: the longest first.
-pub(super) fn shorten(cells: &mut [CellSpec], total_s: f64, others_s: f64) {
+/// where that can be: the longest first. Where it cannot, it is said.
+pub(super) fn shorten(cells: &mut [CellSpec], total_s: f64, others_s: f64) -> Option<String> {
     let all = |level: f64| -> f64 {
         let each =
             |cell: &CellSpec| cell.rest_s.min(level) + cell.seconds.unwrap_or(others_s).min(level);
@@ -52,16 +52,18 @@ pub(super) fn shorten(cells: &mut [CellSpec], total_s: f64, others_s: f64) {
         let middle = (level.0 + level.1) / 2.0;
         if all(middle) > total_s { level.1 = middle } else { level.0 = middle }
     }
-    for cell in cells {
+    for cell in &mut *cells {
         cell.rest_s = cell.rest_s.min(level.0);
         cell.seconds = cell.seconds.map(|seconds| seconds.min(level.0));
     }
+    whole_cells(cells)
 }
 
 /// A day: no cell takes longer.
 const REST_AND_SECONDS_MAX: f64 = 86_400.0;
+
 /// What is said of cells that no time ends: a plan for four seconds took a minute and a half.
-pub(super) fn whole_cells(cells: &[CellSpec]) -> Option<String> {
+fn whole_cells(cells: &[CellSpec]) -> Option<String> {
     let is_whole =
         |cell: &&CellSpec| matches!(cell.bound, CellBound::Once | CellBound::Operations(_));
     let which = match (cells.iter().filter(is_whole).count(), cells.len()) {

@@ -102,8 +102,7 @@ fn describe(failure: Failure, target: &str) -> String {
         }
         IoError::Os(ENOSPC | EDQUOT) => "; free some space, or pass a smaller --size",
         IoError::Os(EFBIG) => {
-            "; its file system or `ulimit -f` allows no file so large: raise that, or pass a smaller \
-             --size"
+            "; its file system or `ulimit -f` allows no file so large: raise that, or test less"
         }
         IoError::Os(EINVAL) => "; the target may need another alignment: try --io buffered",
         IoError::Short => {
