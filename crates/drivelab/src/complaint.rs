@@ -207,6 +207,8 @@ mod tests {
             (&["repotr"], "there is no verb `repotr`. Did you mean `report`"),
             (&["xyzzy"], "there is no verb `xyzzy`; see `drivelab --help`"),
             (&["run", ".", "--bs", "4k"], "no option `--bs`: it is `--set block=4K`; see"),
+            (&["run", "--depth", "4"], "`--depth`: it is `--set depth=VALUE`; see"),
+            (&["run", "--rw=read"], "it is `--set op=read --set pattern=random`; see"),
             (
                 &["run", "-v"],
                 "no option `-v`: it is `drivelab show last --explain` afterwards; see",

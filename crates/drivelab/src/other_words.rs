@@ -1,5 +1,7 @@
 //! Verbs and options as other programs call them, and what to type here instead.
 
+use lab::method::{SET_KEYS, settings_of};
+
 /// Words for what a verb does, and that verb.
 const VERBS: &[(&[&str], &str)] = &[
     (
@@ -41,13 +43,6 @@ const VERBS: &[(&[&str], &str)] = &[
 
 /// Words for an option; the option here, without which the row does not count; and what to type.
 const OPTIONS: &[(&[&str], &str, &str)] = &[
-    (&["bs", "blocksize", "block-size", "block"], "set", "`--set block=4K`"),
-    (&["iodepth", "qd", "queue-depth", "depth"], "set", "`--set depth=32`"),
-    (&["numjobs", "threads", "workers"], "set", "`--set threads=4`"),
-    (&["rw", "readwrite", "op", "pattern"], "set", "`--set op=read --set pattern=random`"),
-    (&["rwmixread", "rwmixwrite"], "set", "`--set op=mixed:70`, of which 70 % read"),
-    (&["fsync", "fdatasync"], "set", "`--set flush_every=1`"),
-    (&["rate", "rate-iops"], "set", "`--set rate=1000`"),
     (&["runtime", "duration", "time"], "max-time", "`--max-time 30s`"),
     (&["direct", "odirect"], "io", "`--io direct`"),
     (&["buffered"], "io", "`--io buffered`"),
@@ -81,12 +76,23 @@ pub fn verb(word: &str) -> Option<&'static str> {
 }
 
 /// What to type for an option that a verb with the options `known` does not have.
-pub fn option(wrong: &str, known: &[&str]) -> Option<&'static str> {
+pub fn option(wrong: &str, known: &[&str]) -> Option<String> {
     let bare = wrong.trim_start_matches('-').replace('_', "-");
     let row = OPTIONS
         .iter()
         .find(|(words, needs, _)| words.contains(&bare.as_str()) && known.contains(needs));
-    row.map(|(_, _, here)| *here)
+    let row = row.map(|(_, _, here)| (*here).to_owned());
+    row.or_else(|| setting(&bare).filter(|_| known.contains(&"set")))
+}
+
+/// How to set what has a key in methods, or what is an option of fio's.
+fn setting(word: &str) -> Option<String> {
+    let key = word.replace('-', "_");
+    if SET_KEYS.contains(&key.as_str()) {
+        return Some(format!("`--set {key}=VALUE`"));
+    }
+    let settings = settings_of(&key)?.iter().map(|(key, value)| format!("--set {key}={value}"));
+    Some(format!("`{}`", settings.collect::<Vec<_>>().join(" ")))
 }
 
 #[cfg(test)]

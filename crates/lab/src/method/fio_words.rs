@@ -2,23 +2,26 @@
 
 use block::names::did_you_mean;
 
-/// fio's options, the settings that they are here, and a value of those.
-const KEYS: &[(&[&str], &str, &str)] = &[
-    (&["bs", "blocksize", "block_size"], "`block`", "4K"),
-    (&["iodepth", "qd", "queue_depth"], "`depth`", "32"),
-    (&["numjobs", "jobs", "workers"], "`threads`", "4"),
-    (&["rw", "readwrite"], "`op` and `pattern`", "read and random"),
-    (&["rwmixread", "rwmixwrite"], "`op`", "mixed:70, of which 70 % read"),
-    (&["ioengine"], "`engine`", "uring"),
-    (&["buffered"], "`io`", "buffered"),
-    (&["fsync", "fdatasync"], "`flush_every`", "1"),
-    (&["thinktime"], "`think_time_us`", "100"),
-    (&["rate_iops"], "`rate`", "1000"),
-    (&["random_distribution"], "`pattern`", "zipf"),
-    (&["percentage_random"], "`sequential_share`", "0.3"),
-    (&["startdelay"], "`start_after`", "5"),
-    (&["zero_buffers"], "`data`", "zeros"),
-    (&["buffer_compress_percentage"], "`data`", "compressible:50"),
+/// Settings, each with a value.
+type Settings = &'static [(&'static str, &'static str)];
+
+/// fio's options, and the settings that they are here.
+const KEYS: &[(&[&str], Settings)] = &[
+    (&["bs", "blocksize", "block_size"], &[("block", "4K")]),
+    (&["iodepth", "qd", "queue_depth"], &[("depth", "32")]),
+    (&["numjobs", "jobs", "workers"], &[("threads", "4")]),
+    (&["rw", "readwrite"], &[("op", "read"), ("pattern", "random")]),
+    (&["rwmixread", "rwmixwrite"], &[("op", "mixed:70")]),
+    (&["ioengine"], &[("engine", "uring")]),
+    (&["buffered"], &[("io", "buffered")]),
+    (&["fsync", "fdatasync"], &[("flush_every", "1")]),
+    (&["thinktime"], &[("think_time_us", "100")]),
+    (&["rate_iops"], &[("rate", "1000")]),
+    (&["random_distribution"], &[("pattern", "zipf")]),
+    (&["percentage_random"], &[("sequential_share", "0.3")]),
+    (&["startdelay"], &[("start_after", "5")]),
+    (&["zero_buffers"], &[("data", "zeros")]),
+    (&["buffer_compress_percentage"], &[("data", "compressible:50")]),
 ];
 
 /// fio's values of `rw`, and the operation and pattern that they are here.
@@ -41,13 +44,18 @@ const ENGINES: &[(&str, &str)] = &[
     ("posixaio", "uring"),
 ];
 
+/// The settings, each with a value that it takes, that an option of fio's is here.
+pub fn settings_of(option: &str) -> Option<Settings> {
+    let bare = option.replace('-', "_").to_ascii_lowercase();
+    KEYS.iter().find(|(words, _)| words.contains(&bare.as_str())).map(|(_, settings)| *settings)
+}
+
 /// ` It is ... here.` for an option of fio's, or ` Did you mean ...?`, or nothing.
 pub(super) fn key_here<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let bare = wrong.replace('-', "_").to_ascii_lowercase();
-    match KEYS.iter().find(|(words, ..)| words.contains(&bare.as_str())) {
-        Some((_, key, value)) => format!(" It is {key} here, such as {value}."),
-        None => did_you_mean(wrong, known),
-    }
+    let Some(settings) = settings_of(wrong) else { return did_you_mean(wrong, known) };
+    let keys: Vec<_> = settings.iter().map(|(key, _)| format!("`{key}`")).collect();
+    let values: Vec<_> = settings.iter().map(|(_, value)| *value).collect();
+    format!(" It is {} here, such as {}.", keys.join(" and "), values.join(" and "))
 }
 
 /// The same of a value.
@@ -96,14 +104,12 @@ mod tests {
     /// What is advised is what a method takes.
     #[test]
     fn every_setting_that_is_named_takes_the_value_that_is_named() {
-        for (words, key, value) in KEYS {
-            let keys = key.split(" and ").map(|key| key.trim_matches('`'));
-            let value = value.split(',').next().expect("the value comes first");
-            for (key, value) in keys.zip(value.split(" and ")) {
-                let settings = [("pattern", "random"), (key, value)];
+        for (words, settings) in KEYS {
+            for setting in *settings {
+                let settings = [("pattern", "random"), *setting];
                 let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned()));
                 let read = Method::built_in("quick", &settings);
-                assert!(read.is_ok(), "{words:?}: {key} = {value}: {:?}", read.err());
+                assert!(read.is_ok(), "{words:?}: {setting:?}: {:?}", read.err());
             }
         }
     }

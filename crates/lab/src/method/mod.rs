@@ -29,6 +29,7 @@ pub use tree::TreeFile;
 use block::names::did_you_mean;
 pub use complaint::complaint;
 use expand::{User, cells};
+pub use fio_words::settings_of;
 use rule::{fill_rule, span_rule, written_rule};
 use stats::Grade;
 
