@@ -1,8 +1,11 @@
 //! "Did you mean": the nearest right names to a wrong one.
 
 /// Up to three of `known` within a third of their length in edits, nearest first: at least two, but
-/// one of names so short that two letters make another word, unless they begin alike.
+/// one of names so short that two letters make another word, unless they begin alike. Capital and
+/// small letters are the same here, and what differs in them alone is the only one.
 pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let small = wrong.to_ascii_lowercase();
+    let wrong = small.as_str();
     let is_near =
         |edits: usize, name: &str| edits <= edits_max(wrong, name) || name.starts_with(wrong);
     let mut close: Vec<(usize, &str)> = known
@@ -13,7 +16,8 @@ pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Vec
         .filter(|(edits, name)| is_near(*edits, name))
         .collect();
     close.sort();
-    close.truncate(3);
+    let is_one = close.first().is_some_and(|(edits, _)| *edits == 0);
+    close.truncate(if is_one { 1 } else { 3 });
     close.into_iter().map(|(_, name)| name).collect()
 }
 
@@ -56,7 +60,7 @@ pub fn edits(a: &str, b: &str) -> usize {
     for i in 0..a.len() {
         row[0] = i + 1;
         for j in 0..b.len() {
-            let exchanged = last[j] + usize::from(a[i] != b[j]);
+            let exchanged = last[j] + usize::from(!a[i].eq_ignore_ascii_case(&b[j]));
             let mut least = exchanged.min(row[j] + 1).min(last[j + 1] + 1);
             if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
                 least = least.min(before[j - 1] + 1);
@@ -77,6 +81,7 @@ mod tests {
     fn the_nearest_name_comes_first_and_far_ones_not_at_all() {
         let known = ["quick", "bm-flash", "iozone", "iozone-cmu", "oltp"];
         assert_eq!(nearest("quik", known), ["quick"]);
+        assert_eq!(nearest("BM-FLASH", known), ["bm-flash"]);
         assert_eq!(nearest("iozone-cmv", known)[0], "iozone-cmu");
         assert_eq!(nearest("zzzzzz", known), [""; 0]);
         assert_eq!(did_you_mean("bmflash", known), " Did you mean `bm-flash`?");

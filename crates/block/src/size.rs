@@ -57,8 +57,11 @@ fn unit_bytes(unit: &str) -> Option<u64> {
 /// A size in the largest binary unit in which it is short: `4 KiB`, `1.5 GiB`, `512 B`.
 pub fn display_bytes(bytes: u64) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let power = (bytes.max(1).ilog2() / 10) as usize;
-    let value = bytes as f64 / 1024f64.powi(power as i32);
+    let mut power = (bytes.max(1).ilog2() / 10) as usize;
+    let mut value = bytes as f64 / 1024f64.powi(power as i32);
+    if value >= 1023.95 && power > 0 {
+        (power, value) = (power + 1, 1.0);
+    }
     let decimals = if value.fract() < 0.005 {
         0
     } else if value < 10.0 {
@@ -108,6 +111,9 @@ mod tests {
             (512, "512 B"),
             (4096, "4 KiB"),
             (3 << 29, "1.50 GiB"),
+            // It was shown as 1024.0 MiB.
+            ((1 << 30) - 49, "1 GiB"),
+            ((1 << 20) - 52 * 1024, "972 KiB"),
             (u64::MAX, "16 EiB"),
         ] {
             assert_eq!(display_bytes(bytes), text);

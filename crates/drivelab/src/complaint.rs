@@ -40,6 +40,7 @@ fn of_words(error: &clap::Error, words: &[String]) -> String {
     let said = below_zero(error, words)
         .or_else(|| unknown_option(error, &command))
         .or_else(|| unknown_verb(error, &path, &command))
+        .or_else(|| one_too_many(error, &path))
         .unwrap_or_else(|| paragraphs(error));
     let said = of_numbers(said);
     let see = if said.ends_with('?') { " See" } else { "; see" };
@@ -94,6 +95,17 @@ fn unknown_verb(error: &clap::Error, path: &str, command: &Command) -> Option<St
         Some(ContextValue::String(wrong)) => Some(no_verb(wrong, path, command)),
         _ => None,
     }
+}
+
+/// A word without an option before it, where the verb takes none, or no more.
+fn one_too_many(error: &clap::Error, path: &str) -> Option<String> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let none = format!("`{word}` is one word too many");
+    let here = other_words::stray(word, path);
+    Some(here.map_or(none.clone(), |here| format!("{none}: {here}")))
 }
 
 /// Words of the standard library for what is no number, in ours.
@@ -214,6 +226,9 @@ mod tests {
                 "no option `-v`: it is `drivelab show last --explain` afterwards; see",
             ),
             (&["devices", "--bs", "4k"], "there is no option `--bs`; see"),
+            (&["hybrid", "a.csv"], "`a.csv` is one word too many: write `--trace a.csv`; see"),
+            (&["history", "last"], "many: `drivelab show last` shows one run; see"),
+            (&["restore", "x"], "`x` is one word too many; see `drivelab restore --help`"),
         ] {
             let complaint = complain(words);
             assert!(complaint.contains(said), "{words:?}: {complaint}");

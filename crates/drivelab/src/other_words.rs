@@ -69,6 +69,20 @@ const OPTIONS: &[(&[&str], &str, &str)] = &[
     ),
 ];
 
+/// Verbs without a TARGET, or whatever else stands without an option before it, and what they take
+/// it by.
+const STRAYS: &[(&str, &str)] = &[
+    ("drivelab hybrid", "write `--trace {}`"),
+    ("drivelab web", "write `--store {}`"),
+    ("drivelab history", "`drivelab show {}` shows one run"),
+];
+
+/// What to type for a word that a verb does not take.
+pub fn stray(word: &str, path: &str) -> Option<String> {
+    let row = STRAYS.iter().find(|(verb, _)| *verb == path);
+    row.map(|(_, here)| here.replace("{}", word))
+}
+
 /// What does here what `word`, which is no verb, says.
 pub fn verb(word: &str) -> Option<&'static str> {
     let word = word.to_ascii_lowercase();
@@ -114,6 +128,14 @@ mod tests {
             let named = here.split("`drivelab ").skip(1);
             for verb in named.filter_map(|rest| rest.split([' ', '`']).next()) {
                 assert!(is_verb(verb) || verb.starts_with("--"), "{here}");
+            }
+        }
+        for (path, here) in STRAYS {
+            let verb = path.strip_prefix("drivelab ").and_then(|verb| cli.find_subcommand(verb));
+            let verb = verb.expect("a verb");
+            assert!(verb.get_positionals().next().is_none(), "{path}");
+            for long in here.split("--").skip(1).filter_map(|rest| rest.split([' ', '`']).next()) {
+                assert!(verb.get_arguments().any(|it| it.get_long() == Some(long)), "{here}");
             }
         }
         let longs = |verb: &clap::Command| -> Vec<String> {

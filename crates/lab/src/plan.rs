@@ -442,13 +442,17 @@ fn span(method: &Method, options: &Options, offers: &[Offer]) -> Result<u64, Pla
         )));
     }
     if wanted > smallest {
+        let cure = match method.smallest_block_bytes() {
+            Some(block) if block > smallest => {
+                format!("not one block of {} fits; name a larger one", display_bytes(block))
+            }
+            _ => format!("pass a smaller --size, such as {}", suggestion(smallest)),
+        };
         return Err(PlanError(format!(
-            "the test needs {}, {} more than the {} that the target offers: pass a smaller --size, \
-             such as {}",
+            "the test needs {}, {} more than the {} that the target offers: {cure}",
             display_bytes(wanted),
             display_bytes(wanted - smallest),
             display_bytes(smallest),
-            suggestion(smallest),
         )));
     }
     Ok(wanted)

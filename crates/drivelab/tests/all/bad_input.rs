@@ -97,6 +97,8 @@ fn a_test_that_is_a_little_too_large_is_told_by_how_much() {
     let run = |target: &str| bench.drivelab(["run", target, "--size", "1G"]).done();
     run("memory:1048568K").refused(&["needs 1 GiB, 8 KiB more than", "--size, such as 512MiB"]);
     run("memory:12M").refused(&["1012 MiB more than the 12 MiB that", "--size, such as 8MiB"]);
+    // It was told to pass `--size 512B`, with which no block of the method fits.
+    run("memory:512").refused(&["1 GiB more than the 512 B that", "not one block of 4 KiB fits"]);
 }
 
 #[test]
@@ -240,6 +242,11 @@ fn a_stack_that_cannot_be_built_is_refused_with_what_can() {
         (&["model:mtron pro"], &["`model:mtron pro`", "' ' is in no drive's"]),
         (&["model:mtron-pro"], &["no drive `mtron-pro`", "Did you mean `mtron-pro-32`?"]),
         (&["model:mtron-pro-32/riad5"], &["no layer `riad5`", "`raid5`", "ext4, xfs"]),
+        // These four got the list of all layers, and `zfs` was asked whether it meant `xfs`.
+        (&["model:2xmtron-pro-32/mirror"], &["no layer `mirror`: it is `/raid1`"]),
+        (&["model:mtron-pro-32/EXT4"], &["no layer `EXT4`. Did you mean `ext4`"]),
+        (&["model:mtron-pro-32/zfs"], &["no layer `zfs`: no model stands for zfs"]),
+        (&["model:mtron-pro-32/btrfs"], &["no model stands for btrfs: `drivelab matrix`"]),
         (&["model:2xmtron-pro-32/raid5:"], &["`raid5:`", "write KEY=VALUE"]),
         (&["model:4xmtron-pro-32+/raid5"], &["nothing where a name should stand"]),
         (&["model:ext4"], &["no drive `ext4`", "It is a layer"]),

@@ -182,6 +182,12 @@ impl Method {
     pub fn largest_file_bytes(&self) -> Option<u64> {
         self.cells.iter().filter_map(|cell| cell.file_bytes).max()
     }
+
+    /// The smallest block that a cell moves.
+    pub(crate) fn smallest_block_bytes(&self) -> Option<u64> {
+        let streams = self.cells.iter().flat_map(|cell| &cell.streams);
+        streams.map(|stream| stream.block_bytes.into()).min()
+    }
 }
 
 /// ` Described with this word: ...`: up to five methods, first those whose title has it.

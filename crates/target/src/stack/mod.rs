@@ -16,6 +16,7 @@ mod cached;
 mod controller;
 mod drives;
 mod elevator;
+mod layer_words;
 mod managed;
 mod memory;
 mod meter;

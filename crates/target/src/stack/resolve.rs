@@ -5,6 +5,7 @@ use super::{
     array::{ResolvedArray, resolve_array},
     cached::{CACHES, Preset, ResolvedBeside, is_write_through, resolve_cache},
     elevator::{Choice, ELEVATORS, ResolvedElevator, resolve_elevator},
+    layer_words,
     managed::{ResolvedFlash, resolve_flash},
     open::QUEUE_DEPTH,
     placed::{resolve_pin, resolve_tier},
@@ -61,7 +62,7 @@ pub(super) struct ResolvedFiles {
 
 /// A layer's name, and what kind of layer it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Family {
+pub(super) enum Family {
     Array(Level),
     Elevator(Choice),
     Cache(Preset),
@@ -71,7 +72,7 @@ enum Family {
     Flash,
 }
 
-const LAYERS: &[(&str, Family)] = &[
+pub(super) const LAYERS: &[(&str, Family)] = &[
     ("raid0", Family::Array(Level::Raid0)),
     ("raid1", Family::Array(Level::Raid1)),
     ("raid5", Family::Array(Level::Raid5)),
@@ -137,6 +138,9 @@ fn family(layer: &Part) -> Result<Family, BadStack> {
     let found = LAYERS.iter().find(|(name, _)| *name == layer.name);
     found.map(|(_, family)| *family).ok_or_else(|| {
         let names = || LAYERS.iter().map(|(name, _)| *name);
+        if let Some(here) = layer_words::instead(&layer.name) {
+            return BadStack::Text(format!("there is no layer `{}`: {here}", layer.name));
+        }
         let near = did_you_mean(&layer.name, names());
         BadStack::Text(format!(
             "there is no layer `{}`.{near} Layers: {}",
