@@ -162,16 +162,17 @@ impl Map {
         let mut block = from;
         while block < end {
             let (page, _) = self.place(block);
-            let page_end = (page as u32 + 1) << self.entries_log;
+            let in_page = (1 << self.entries_log) - 1;
             if let Some(words) = &self.pages[page] {
-                let at = block & ((1 << self.entries_log) - 1);
+                let at = block & in_page;
                 let mut locations = self.locations(words).skip(at as usize);
                 if let Some(after) = locations.position(|place| place != UNMAPPED) {
                     let found = block + after as u32;
                     return (found < end).then_some(found);
                 }
             }
-            block = page_end;
+            // Behind the last page there may be no number that 32 bits hold.
+            block = (block | in_page).checked_add(1)?;
         }
         None
     }
@@ -181,7 +182,7 @@ impl Map {
         let pages = self.pages.iter().zip((0..).step_by(1 << self.entries_log));
         pages
             .filter_map(|(words, first)| Some((words.as_ref()?, first)))
-            .flat_map(|(words, first)| (first..).zip(self.locations(words)))
+            .flat_map(|(words, first): (_, u32)| (first..=u32::MAX).zip(self.locations(words)))
             .filter(|&(_, location)| location != UNMAPPED)
     }
 
@@ -211,7 +212,8 @@ impl Map {
             *word = u32::from_le_bytes(bytes.try_into().expect("four bytes"));
         }
         let mut mapped = 0;
-        for (location, block) in self.locations(&words).zip(number << self.entries_log..) {
+        let blocks = number << self.entries_log..=u32::MAX;
+        for (location, block) in self.locations(&words).zip(blocks) {
             let is_beyond = block >= layout.exported_blocks && location != UNMAPPED;
             if is_beyond || location > LOST && !layout.contains(location) {
                 return false;
@@ -248,7 +250,7 @@ impl Map {
     /// A page that cannot be read: all its blocks are lost.
     pub fn lose(&mut self, number: u32, exported_blocks: u32) {
         let first = number << self.entries_log;
-        for block in first..(first + (1 << self.entries_log)).min(exported_blocks) {
+        for block in first..first.saturating_add(1 << self.entries_log).min(exported_blocks) {
             self.set(block, LOST, 0);
         }
     }
@@ -258,4 +260,27 @@ impl Map {
 fn blank() -> Page {
     let words = vec![UNMAPPED; WORDS].into_boxed_slice();
     words.try_into().expect("as many as asked for")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Behind the last page of the largest volume comes block 2^32, which 32 bits do not hold: a
+    /// search for what is mapped began again at block 0, for ever, and of a page that could not be
+    /// read no block was lost.
+    #[test]
+    fn the_last_page_of_the_largest_volume_is_as_the_others() {
+        let end = u32::MAX - 1;
+        let mut map = Map::for_rescue(end);
+        assert_eq!(map.next_mapped(end - 3, end), None);
+        map.set(end - 2, 7, 0);
+        assert_eq!(map.next_mapped(end - 600, end), Some(end - 2));
+        assert_eq!(map.next_mapped(end - 1, end), None);
+        assert!(map.iter().eq([(end - 2, 7)]));
+        let last = end / 512;
+        map.lose(last, end);
+        assert!((last * 512..end).all(|block| map.location(block) == LOST));
+        assert_eq!(map.mapped(), end - last * 512);
+    }
 }

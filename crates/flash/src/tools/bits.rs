@@ -1,6 +1,8 @@
 //! A set of blocks or locations, a bit each: as large as a drive, and never larger. Only parts that
 //! hold some numbers and lack others take memory, as a volume may be far larger than its drive.
 
+use std::ops::Range;
+
 /// Bits of a part: a page of 4 KiB.
 const PART: usize = 32_768;
 type Words = [u64; PART / 64];
@@ -89,17 +91,30 @@ impl Bits {
         }
     }
 
-    /// Those that are in it, upwards.
-    pub fn iter(&self) -> impl Iterator<Item = u32> {
-        let parts = self.parts.iter().enumerate();
-        let parts = parts.filter(|(_, part)| !matches!(part, Part::Empty));
-        let words = parts.flat_map(|(number, part)| {
-            (0..PART / 64).map(move |at| (number * PART + at * 64, part.word(at)))
-        });
-        words.flat_map(move |(first, word)| {
-            let without_lowest = |word: &u64| Some(word & (word - 1)).filter(|&word| word > 0);
-            let left = std::iter::successors(Some(word).filter(|&word| word > 0), without_lowest);
-            left.map(move |word| self.first + first as u32 + word.trailing_zeros())
+    /// Those that are in it, upwards, as ranges of which some touch: what holds all numbers of a
+    /// part is one.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<u32>> {
+        let mut place = 0;
+        std::iter::from_fn(move || {
+            while place < self.count {
+                let first = place;
+                let within = place % PART;
+                let part = &self.parts[place / PART];
+                let holds = match part {
+                    Part::Empty | Part::Full => {
+                        place += PART - within;
+                        matches!(part, Part::Full)
+                    }
+                    Part::Mixed(words) => {
+                        place += 1;
+                        words[within / 64] & 1 << (within % 64) != 0
+                    }
+                };
+                if holds {
+                    return Some(self.first + first as u32..self.first + place as u32);
+                }
+            }
+            None
         })
     }
 
@@ -125,10 +140,10 @@ mod tests {
             let mut rest = Bits::new(10, count);
             rest.insert_all_but(&sure);
             let expected: Vec<u32> = (10..=last).filter(|number| !few.contains(number)).collect();
-            assert!(rest.iter().eq(expected), "{count}");
+            assert!(rest.ranges().flatten().eq(expected), "{count}");
             assert!(few.iter().all(|&number| !rest.contains(number) && sure.contains(number)));
             rest.insert_all_but(&Bits::new(10, count));
-            assert_eq!(rest.iter().count(), count);
+            assert_eq!(rest.ranges().flatten().count(), count);
             rest.remove(last);
             assert!(!rest.contains(last) && !sure.insert(last));
         }

@@ -151,7 +151,8 @@ fn check_opening(look: &Look, report: &mut CheckReport) {
     for &page in &look.pages_lost {
         let (entries, end) = (look.layout.page_entries, look.layout.exported_blocks);
         let offset = Layout::offset(look.root.directory[page as usize].0);
-        let blocks = page * entries..((page + 1) * entries).min(end);
+        let first = page * entries;
+        let blocks = first..first.saturating_add(entries).min(end);
         report.find(Finding::Page { offset, blocks });
     }
     let opened = &look.report;

@@ -4,7 +4,7 @@ use super::{Destination, RescueReport, Survey, count::headers};
 use crate::{
     format::block_crc,
     layout::Layout,
-    map::{LOST, UNMAPPED},
+    map::{LOST, Map},
     shape::BLOCK_BYTES,
     tools::{Progress, ToolError, Watch, scan::Reader},
 };
@@ -93,9 +93,8 @@ pub(super) fn copy_out(
         });
         out.outcome(put)?;
     }
-    for block in rebuilt.doubtful.iter().filter(|&block| map.get(block).0 == UNMAPPED) {
-        push(&mut report.doubtful, block);
-    }
+    let doubtful = rebuilt.doubtful.ranges();
+    report.doubtful.extend(doubtful.flat_map(|blocks| unmapped(map, blocks)));
     report.doubtful.sort_unstable_by_key(|range| range.start);
     join(&mut report.doubtful);
     lost.into_iter().for_each(|block| push(&mut report.lost, block));
@@ -149,6 +148,23 @@ fn try_older(
             put(block, data)
         }
         _ => ControlFlow::Continue(()),
+    })
+}
+
+/// The blocks among these that are not mapped. A superblock may say terabytes: pages without a
+/// mapped block take no time for each of theirs.
+fn unmapped(map: &Map, blocks: Range<u32>) -> impl Iterator<Item = Range<u32>> {
+    let mut from = blocks.start;
+    std::iter::from_fn(move || {
+        while from < blocks.end {
+            let (first, mapped) = (from, map.next_mapped(from, blocks.end));
+            let end = mapped.unwrap_or(blocks.end);
+            from = end.saturating_add(1);
+            if first < end {
+                return Some(first..end);
+            }
+        }
+        None
     })
 }
 

@@ -146,7 +146,7 @@ pub(super) fn mappings(
         Checksums::OnCleaning => (1, 1024),
     };
     let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
-    let blocks = bytes.chunks_exact(words * 4).zip(page.saturating_mul(entries)..);
+    let blocks = bytes.chunks_exact(words * 4).zip(page.saturating_mul(entries)..=u32::MAX);
     blocks
         .map(move |(entry, block)| {
             let crc = (words == 2).then(|| word(&entry[4..]));
