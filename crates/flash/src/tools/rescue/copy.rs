@@ -93,8 +93,9 @@ pub(super) fn copy_out(
         });
         out.outcome(put)?;
     }
-    let doubtful = rebuilt.doubtful.ranges();
-    report.doubtful.extend(doubtful.flat_map(|blocks| unmapped(map, blocks)));
+    for blocks in rebuilt.doubtful.ranges().flat_map(|blocks| unmapped(map, blocks)) {
+        push_all(&mut report.doubtful, blocks);
+    }
     report.doubtful.sort_unstable_by_key(|range| range.start);
     join(&mut report.doubtful);
     lost.into_iter().for_each(|block| push(&mut report.lost, block));
@@ -186,9 +187,13 @@ fn runs(mappings: impl Iterator<Item = (u32, u32)>) -> Vec<Run> {
 
 /// Adds a block behind all others.
 fn push(ranges: &mut Vec<Range<u32>>, block: u32) {
+    push_all(ranges, block..block + 1);
+}
+
+fn push_all(ranges: &mut Vec<Range<u32>>, blocks: Range<u32>) {
     match ranges.last_mut() {
-        Some(range) if range.end == block => range.end += 1,
-        _ => ranges.push(block..block + 1),
+        Some(range) if range.end == blocks.start => range.end = blocks.end,
+        _ => ranges.push(blocks),
     }
 }
 
