@@ -1,5 +1,6 @@
 //! Everything a change must pass, one named step after the other.
 
+mod circles;
 mod links;
 mod locks;
 mod ratchets;

@@ -10,7 +10,7 @@
 //! Names of the paper: T1, B1, T2, B2, p.
 
 use crate::{
-    policy::{Access, Replacement},
+    replacement::{Access, Replacement},
     store::Store,
 };
 

@@ -27,6 +27,7 @@ mod lirs;
 mod miniature;
 mod policy;
 mod queue;
+mod replacement;
 mod s3fifo;
 mod sketch;
 mod smq;
@@ -36,5 +37,6 @@ mod two_queues;
 
 pub use belady::misses_min;
 pub use miniature::{Miniature, is_sampled};
-pub use policy::{Access, CAPACITY_MAX, Policy, Replacement};
+pub use policy::{CAPACITY_MAX, Policy};
+pub use replacement::{Access, Replacement};
 pub use store::Table;

@@ -13,7 +13,7 @@
 //! at most twice the capacity, and the ghost that was made first goes first.
 
 use crate::{
-    policy::{Access, Replacement},
+    replacement::{Access, Replacement},
     store::{NOTHING, Table},
 };
 

@@ -6,7 +6,8 @@
 //! any cache: it is how often the few hottest blocks happen to be in the sample.
 
 use crate::{
-    policy::{Access, Policy, Replacement},
+    policy::Policy,
+    replacement::{Access, Replacement},
     store::hash,
 };
 

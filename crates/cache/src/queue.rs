@@ -1,7 +1,7 @@
 //! One queue: first in, first out; least recently used; clock.
 
 use crate::{
-    policy::{Access, Replacement},
+    replacement::{Access, Replacement},
     store::Store,
 };
 

@@ -9,7 +9,7 @@
 //! whom the small queue has no room go into the main one, as in the authors' own program.
 
 use crate::{
-    policy::{Access, Replacement},
+    replacement::{Access, Replacement},
     store::Store,
 };
 

@@ -19,7 +19,7 @@
 //! disks.
 
 use crate::{
-    policy::{Access, Replacement},
+    replacement::{Access, Replacement},
     store::{Store, hash},
 };
 

@@ -10,7 +10,7 @@
 //! 1 % for the window; of the rest a fifth for probation, as in libCacheSim's program.
 
 use crate::{
-    policy::{Access, Replacement},
+    replacement::{Access, Replacement},
     sketch::Sketch,
     store::Store,
 };

@@ -8,7 +8,7 @@
 //! paper's: a quarter for newcomers, ghosts for half as many blocks as are held.
 
 use crate::{
-    policy::{Access, Replacement},
+    replacement::{Access, Replacement},
     store::Store,
 };
 

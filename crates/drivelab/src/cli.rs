@@ -30,7 +30,7 @@ pub use push::PushArguments;
 pub use replay::ReplayArguments;
 pub use report::ReportArguments;
 pub use restore::RestoreArguments;
-pub use serve::{ServeArguments, Slower, flushes, slower};
+pub use serve::{ServeArguments, Slower};
 pub use trace::TraceArguments;
 pub use web::WebArguments;
 

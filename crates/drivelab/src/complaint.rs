@@ -1,6 +1,6 @@
 //! Errors as one line: what a user reads names the cure, and nothing twice.
 
-use crate::{cli::Cli, lookup::help::no_verb, other_words};
+use crate::{cli::Cli, no_verb::no_verb, other_words};
 use block::names::did_you_mean;
 use clap::{
     Command, CommandFactory,

@@ -27,6 +27,7 @@ mod key_value;
 mod known;
 mod lookup;
 mod matrix;
+mod no_verb;
 mod other_words;
 mod output;
 mod power_cut;
@@ -42,6 +43,7 @@ mod store;
 mod study;
 mod trace;
 mod traced;
+mod values;
 mod web;
 
 use clap::{Parser, error::ErrorKind};

@@ -405,12 +405,12 @@ impl Job {
             self.depth = 1;
         }
         self.settle_random(raw, &place_of)?;
-        if crate::translate::rate(self).is_some_and(|rate| rate > 1e9) {
+        if rate(self).is_some_and(|rate| rate > 1e9) {
             return Err(place_of(&["rate", "rate_iops"])
                 .wrong("rate: over 1e9 operations a second hold nothing back: leave it out"));
         }
         let has_rate = self.rate.iter().chain(&self.rate_iops).any(Option::is_some);
-        if self.think_us > 0 && has_rate && crate::translate::rate(self).is_some() {
+        if self.think_us > 0 && has_rate && rate(self).is_some() {
             return Err(place_of(&["thinktime"]).wrong(
                 "thinktime: a job with a rate keeps its schedule and does not pause: leave one out",
             ));
@@ -506,6 +506,23 @@ impl Job {
     pub fn reads(&self) -> bool {
         matches!(self.direction, Direction::Read | Direction::Mixed)
     }
+}
+
+/// Operations a second of all threads of a job, where it has a schedule.
+pub(crate) fn rate(job: &Job) -> Option<f64> {
+    let block = job.mean_bytes();
+    let one = |at: usize| {
+        let by_bytes = job.rate[at].map(|rate| rate as f64 / block);
+        let by_count = job.rate_iops[at].map(|rate| rate as f64);
+        by_bytes.into_iter().chain(by_count).reduce(f64::min)
+    };
+    let each = match job.direction {
+        Direction::Read => one(0),
+        Direction::Write => one(1),
+        Direction::Trim => one(2),
+        Direction::Mixed => one(0).zip(one(1)).map(|(reads, writes)| reads + writes),
+    };
+    each.map(|rate| rate * job.threads as f64)
 }
 
 /// What is judged when all options are read.

@@ -4,7 +4,7 @@ mod notes;
 
 use crate::{
     JobError,
-    job::{Direction, Distribution, Durable, Engine, Job, Walk, pattern_of_skip},
+    job::{Direction, Distribution, Durable, Engine, Job, Walk, pattern_of_skip, rate},
     layout::{Layout, Region},
     value::Amount,
 };
@@ -283,23 +283,6 @@ fn written_max(job: &Job, region: Region, seconds: f64) -> u64 {
         }
         _ => by_time,
     }
-}
-
-/// Operations a second of all threads of a job, where it has a schedule.
-pub(crate) fn rate(job: &Job) -> Option<f64> {
-    let block = job.mean_bytes();
-    let one = |at: usize| {
-        let by_bytes = job.rate[at].map(|rate| rate as f64 / block);
-        let by_count = job.rate_iops[at].map(|rate| rate as f64);
-        by_bytes.into_iter().chain(by_count).reduce(f64::min)
-    };
-    let each = match job.direction {
-        Direction::Read => one(0),
-        Direction::Write => one(1),
-        Direction::Trim => one(2),
-        Direction::Mixed => one(0).zip(one(1)).map(|(reads, writes)| reads + writes),
-    };
-    each.map(|rate| rate * job.threads as f64)
 }
 
 fn stream(job: &Job, region: Region) -> Keys {

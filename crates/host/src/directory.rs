@@ -12,7 +12,10 @@
 //! itself, and put a link in its place at any moment. Then they have moved what they own; nothing
 //! outside is touched.
 
-use crate::error::{ErrorKind, HostError};
+use crate::{
+    error::{ErrorKind, HostError},
+    scratch_name::random_name,
+};
 use rustix::{
     fd::{AsFd, BorrowedFd, OwnedFd},
     fs::{
@@ -196,7 +199,7 @@ impl Directory {
         if stat.st_uid == geteuid().as_raw() && is_closed(stat) {
             return Ok(true);
         }
-        let name = OsString::from(crate::scratch::random_name());
+        let name = OsString::from(random_name());
         let probe = self.create(&name)?;
         let given = fstat(&probe)?;
         self.remove_file(&name, &probe)?;
@@ -309,7 +312,7 @@ impl Directory {
         let stat = statat(&*self.file, only_name(name)?, AtFlags::SYMLINK_NOFOLLOW)?;
         let kind = FileType::from_raw_mode(stat.st_mode);
         let is_file = matches!(kind, FileType::RegularFile | FileType::Socket | FileType::Fifo);
-        if !is_file || !crate::scratch::may_be_ours(self, stat.st_uid) {
+        if !is_file || !may_be_ours(self, stat.st_uid) {
             return Err(Errno::PERM.into());
         }
         Ok(unlinkat(&*self.file, name, AtFlags::empty())?)
@@ -358,6 +361,14 @@ pub fn remove_made(path: &Path, file: &File) -> io::Result<bool> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = open(parent.unwrap_or(Path::new(".")), LEADING, Mode::empty())?;
     Directory { file: Arc::new(parent.into()), path: PathBuf::new() }.remove_file(name, file)
+}
+
+/// Whether what belongs to `owner` may be what a killed run left in `directory`: a run of this
+/// user, or of the directory's owner, who could remove it himself. Where a file system keeps no
+/// owners the two are one.
+pub(crate) fn may_be_ours(directory: &Directory, owner: u32) -> bool {
+    let of_directory = statat(directory, ".", AtFlags::SYMLINK_NOFOLLOW);
+    owner == geteuid().as_raw() || of_directory.is_ok_and(|stat| stat.st_uid == owner)
 }
 
 /// The file or device at a path that was canonical a moment ago, for reading: a link that has come

@@ -30,6 +30,7 @@ mod error;
 mod findings;
 mod mountinfo;
 mod roots;
+mod scratch_name;
 mod sysfs;
 mod time;
 

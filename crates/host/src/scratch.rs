@@ -5,30 +5,28 @@
 //! the file's name only shows people that it is there.
 
 use crate::{
-    directory::Directory,
+    directory::{Directory, may_be_ours},
     error::{ErrorKind, HostError},
     identify::free_bytes,
-    missing, scratch_tree,
+    missing,
+    scratch_name::{is_scratch_name, random_name},
+    scratch_tree,
 };
 use block::display_bytes;
 use engine::raw::{FileLock, try_lock};
 use rustix::{
-    fs::{AtFlags, Mode, OFlags, StatVfs, fstat, statat},
+    fs::{Mode, OFlags, StatVfs, fstat},
     io::Errno,
-    process::geteuid,
 };
 use std::{
     ffi::{OsStr, OsString},
     fs::{self, File},
-    hash::{BuildHasher, Hasher, RandomState},
     io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-/// Scratch files begin so; eight hexadecimal digits follow.
-const PREFIX: &str = ".drivelab-scratch-";
 /// Names tried before giving up: a clash means that a random 32-bit number came twice.
 const NAMES_TRIED: u32 = 16;
 const GIB: u64 = 1 << 30;
@@ -172,13 +170,6 @@ pub fn remove_orphans(directory: &Directory) -> Result<Vec<(PathBuf, u64)>, Host
     Ok(removed)
 }
 
-fn is_scratch_name(name: &OsStr) -> bool {
-    let digits = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
-    digits.is_some_and(|digits| {
-        digits.len() == 8 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
-    })
-}
-
 fn remove_orphan(directory: &Directory, name: &OsStr) -> Option<u64> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = File::from(directory.open_beneath(name, flags, Mode::empty()).ok()?);
@@ -189,14 +180,6 @@ fn remove_orphan(directory: &Directory, name: &OsStr) -> Option<u64> {
     try_lock(&file).ok().filter(|lock| *lock == FileLock::Acquired)?;
     // Between listing and locking, another run may have removed it and made a new one.
     directory.remove_file(name, &file).ok()?.then_some(meta.len())
-}
-
-/// Whether what belongs to `owner` may be what a killed run left in `directory`: a run of this
-/// user, or of the directory's owner, who could remove it himself. Where a file system keeps no
-/// owners the two are one.
-pub(crate) fn may_be_ours(directory: &Directory, owner: u32) -> bool {
-    let of_directory = statat(directory, ".", AtFlags::SYMLINK_NOFOLLOW);
-    owner == geteuid().as_raw() || of_directory.is_ok_and(|stat| stat.st_uid == owner)
 }
 
 /// How much a scratch file in `directory` may take at most, after the reserve.
@@ -256,16 +239,6 @@ fn reserve_of(total: u64) -> u64 {
     (total / 20).max(GIB).min(total / 10)
 }
 
-/// A scratch file's name.
-pub(crate) fn random_name() -> String {
-    format!("{PREFIX}{:08x}", random() as u32)
-}
-
-/// A number that differs from run to run: a file name is no measurement, so it needs no seed.
-pub(crate) fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -280,15 +253,6 @@ mod tests {
         assert_eq!(reserve_of(10 * GIB), GIB);
         assert_eq!(reserve_of(16 * GIB), GIB);
         assert_eq!(reserve_of(100 * GIB), 5 * GIB);
-    }
-
-    #[test]
-    fn only_eight_hexadecimal_digits_make_a_scratch_name() {
-        let is = |name: &str| is_scratch_name(std::ffi::OsStr::new(name));
-        assert!(is(".drivelab-scratch-00ff12ab"));
-        assert!(!is(".drivelab-scratch-00ff12a"));
-        assert!(!is(".drivelab-scratch-00ff12ag"));
-        assert!(!is("x.drivelab-scratch-00ff12ab"));
     }
 
     #[test]

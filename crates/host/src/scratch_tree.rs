@@ -6,7 +6,11 @@
 //! in its place, changes nothing but where an empty directory is left. It belongs to us alone, so
 //! that nobody else can put anything into it.
 
-use crate::{directory::Directory, error::HostError, scratch::may_be_ours};
+use crate::{
+    directory::{DIRECTORY_MODE, Directory, may_be_ours},
+    error::HostError,
+    scratch_name::random,
+};
 use engine::raw::{FileLock, try_lock};
 use rustix::fs::{FileType, fstat, mkdirat};
 use std::{
@@ -38,7 +42,7 @@ impl ScratchTree {
         let failed = |error| HostError::io("create a scratch directory in", parent.path(), error);
         let mut last = io::Error::other("others keep removing it");
         for _ in 0..NAMES_TRIED {
-            let name = format!("{PREFIX}{:08x}", crate::scratch::random() as u32);
+            let name = format!("{PREFIX}{:08x}", random() as u32);
             match Self::make(parent, OsStr::new(&name)) {
                 Ok(Some(tree)) => return Ok(tree),
                 Ok(None) => {}
@@ -65,11 +69,10 @@ impl ScratchTree {
     /// The system's.
     pub fn make_directory(&self, path: &str) -> Result<(), HostError> {
         let made = match path.rsplit_once('/') {
-            None => mkdirat(&self.root, path, crate::directory::DIRECTORY_MODE),
-            Some((parent, name)) => self
-                .root
-                .lead(parent)
-                .and_then(|parent| mkdirat(parent, name, crate::directory::DIRECTORY_MODE)),
+            None => mkdirat(&self.root, path, DIRECTORY_MODE),
+            Some((parent, name)) => {
+                self.root.lead(parent).and_then(|parent| mkdirat(parent, name, DIRECTORY_MODE))
+            }
         };
         made.map_err(|error| HostError::io("create", &self.path.join(path), error))
     }

@@ -5,7 +5,7 @@
 //! are written back when more than allowed are. Time is what it lacks: nothing passes by because
 //! places are on their way out.
 
-use crate::{seen::Seen, way::Mode};
+use crate::{mode::Mode, seen::Seen};
 use cache::{Access, Policy, misses_min};
 use std::collections::{HashMap, VecDeque};
 

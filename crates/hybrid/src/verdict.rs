@@ -1,11 +1,6 @@
 //! What to do, in sentences.
 
-use crate::{
-    AllFlash, Answer, Found,
-    probe::misses,
-    reckon::Lasts,
-    way::{Kind, Mode},
-};
+use crate::{AllFlash, Answer, Found, mode::Mode, probe::misses, reckon::Lasts, way::Kind};
 use block::display_bytes;
 use cache::Policy;
 use report::number;

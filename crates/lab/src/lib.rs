@@ -10,6 +10,7 @@
 //! itself: a method does not know what it runs on.
 #![forbid(unsafe_code)]
 
+mod compression_probe;
 pub mod duration;
 pub mod eta;
 pub mod knee;

@@ -21,9 +21,9 @@ use obstacle::obstacle;
 use seconds::{shorten, stop_rule};
 
 use crate::{
+    compression_probe::probe_bytes,
     knee::{Condition, PROBES_MAX},
     method::{CellSpec, FileState, Method, SpanRule, WrittenRule},
-    runner::probe_bytes,
     target::{Access, Offer},
     workload::{Area, Contents, EngineChoice, OnError, Stream},
 };

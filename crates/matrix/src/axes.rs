@@ -2,7 +2,7 @@
 
 use super::{
     axis::{Axis, BadAxis, Cure, Fault},
-    journal, refused,
+    journal_place, refused,
 };
 use std::fmt;
 
@@ -38,7 +38,7 @@ impl Axis {
             Self::Scheduler => refused::refused_scheduler(level),
             Self::Mkfs => refused::refused_mkfs(level),
             Self::Mount => refused::refused_mount(level),
-            Self::Journal => journal::refused(level),
+            Self::Journal => journal_place::refused(level),
             Self::WriteCache | Self::Discard | Self::KernelFlush | Self::ReadAhead => None,
         };
         let bad = |cure| BadAxis { axis: self, text: level.to_owned(), fault: Fault::Level(cure) };

@@ -7,7 +7,8 @@ use crate::{
     axis::Axis,
     durability::Machine,
     error::{InWords, MatrixError, NoDevice, Refusal, RefusalKind},
-    journal::{Journals, Outside, Place},
+    journal::{Journals, Outside},
+    journal_place::Place,
     order::Choice,
     serving::Serving,
 };

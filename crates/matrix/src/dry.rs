@@ -6,7 +6,8 @@ use crate::{
     cut::checker,
     device::{TestDevice, with_write_cache},
     durability::Durability,
-    journal::{Outside, Place},
+    journal::Outside,
+    journal_place::Place,
     order::{Caller, MatrixOrder, PowerCuts},
     stage,
 };

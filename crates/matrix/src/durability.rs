@@ -1,7 +1,7 @@
 //! What a power cut leaves of a configuration, as a class. It speaks of what fsync(2) was answered
 //! for, and of the file system itself; what was never flushed may be lost under every class.
 
-use super::{axes::Configuration, axis::Axis, journal::Place};
+use super::{axes::Configuration, axis::Axis, journal_place::Place};
 use std::fmt;
 
 /// From the best to the worst.

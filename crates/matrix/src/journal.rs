@@ -8,10 +8,11 @@
 
 use crate::{
     axes::{Axes, Configuration},
-    axis::{Axis, Cure},
+    axis::Axis,
     error::{MatrixError, Refusal, RefusalKind},
+    journal_place::Place,
 };
-use block::{display_bytes, parse_bytes};
+use block::display_bytes;
 use host::{Consent, Presence, Program, Reserved, Roots, guard::Identity, judge_destruction};
 use std::path::{Path, PathBuf};
 
@@ -24,37 +25,12 @@ const XFS_MOST_MIB: u64 = 2038;
 /// the block size of its file system.
 const EXT_BLOCK: &str = "4096";
 
-/// A level of [`Axis::Journal`].
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
-    /// Where mkfs puts it.
-    Inside,
-    /// On a loop device of so many bytes over a file beside the first.
-    File(u64),
-    /// On this block device.
-    Device(PathBuf),
-}
-
 impl Place {
-    fn of(level: &str) -> Option<Self> {
-        match level {
-            "inside" => Some(Self::Inside),
-            path if path.starts_with('/') => Some(Self::Device(path.into())),
-            size => parse_bytes(size).ok().filter(|bytes| *bytes > 0).map(Self::File),
-        }
-    }
-
     /// Where a configuration has its journal; a raw device has none.
     pub(crate) fn of_journal(configuration: &Configuration) -> Self {
         let level = configuration.level(Axis::Journal);
         level.map_or(Self::Inside, |level| Self::of(level).expect("a level was checked"))
     }
-}
-
-/// What to write in the place of a level that is none.
-pub(crate) fn refused(level: &str) -> Option<Cure> {
-    let words = "inside, a size such as 64M, or the path of a block device such as /dev/sdc";
-    Place::of(level).is_none().then(|| Cure::words(words))
 }
 
 /// A second device, and its size.
@@ -281,14 +257,6 @@ mod tests {
     fn refused_here(words: &[(Axis, &str)], room: Option<u64>) -> String {
         let chosen = Journals::choose(&axes(words), room, None, &Consent::default());
         chosen.err().expect("it cannot be had").to_string()
-    }
-
-    #[test]
-    fn a_level_is_inside_a_size_or_a_device() {
-        assert_eq!(Place::of("inside"), Some(Place::Inside));
-        assert_eq!(Place::of("64M"), Some(Place::File(64 << 20)));
-        assert_eq!(Place::of("/dev/sdc"), Some(Place::Device("/dev/sdc".into())));
-        assert!(["outside", "0", ""].iter().all(|level| Place::of(level).is_none()));
     }
 
     #[test]

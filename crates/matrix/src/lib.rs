@@ -8,7 +8,7 @@
 //!                                                                   durability, power_cut
 //!   MatrixOrder, Caller: what is measured, on what, by whom                   order
 //!   TestDevice: loop device | block device | model over NBD                   device, serving
-//!   Place: the journal inside, or on a second device                          journal
+//!   Place: the journal inside, or on a second device              journal, journal_place
 //!   sizes, room, bytes written, before the first of them                      foresee, wear
 //!   every command as it would be typed, and nothing is done                   dry
 //!   for each round, in a new order, for each configuration:                   rounds
@@ -40,6 +40,7 @@ mod effect;
 mod error;
 mod foresee;
 mod journal;
+mod journal_place;
 mod order;
 pub mod page;
 mod power_cut;

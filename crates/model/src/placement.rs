@@ -5,7 +5,7 @@
 //!     Pin    a range lies on flash, all else on the disks          pin.rs
 //!     Tier   a map says where an extent lies          tier.rs
 //!              which are asked for most               heat.rs
-//!              one after the other moves              mover.rs
+//!              one after the other moves              moves.rs, mover.rs
 //!              the map on flash                       map.rs
 //!   below: drive 0 are the disks, drive 1 is flash
 //! ```
@@ -17,8 +17,10 @@ mod carrier;
 mod heat;
 mod map;
 mod mover;
+mod moves;
 mod params;
 mod pin;
+mod shape;
 mod tier;
 
 pub use map::BadMap;

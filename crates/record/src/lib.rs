@@ -35,6 +35,16 @@ mod server_event;
 mod store;
 mod summary;
 
+/// A database as the store sees it, for the crate that brings one: statements with values in, rows
+/// out.
+#[cfg(feature = "store")]
+pub mod sql {
+    pub use crate::store::{
+        Connect, KNOWN, made_as,
+        sql::{Database, Dialect, Row, Value},
+    };
+}
+
 pub use again::quoted;
 pub use burst::{
     Burst, CellBurst, FastCacheKind, FastCachePass, beside_verdict, share_of_clean_pool,
@@ -64,8 +74,6 @@ pub use run::{
     State, Tool, VERSION, Warning,
 };
 pub use server_event::ServerEvent;
-#[cfg(feature = "store")]
-pub use store::sql;
 #[cfg(feature = "store")]
 pub use store::{
     Address, Delivery, DeliveryCount, Ended, Found, Life, News, Orphan, Owner, Place, Pushed,

@@ -29,7 +29,7 @@ mod push;
 mod resolve;
 mod schema;
 mod search;
-pub mod sql;
+pub(crate) mod sql;
 mod sqlite;
 mod steps;
 mod watch;
@@ -37,10 +37,12 @@ mod write;
 
 pub use delivery::{Delivery, DeliveryCount};
 pub use error::{ServerTrouble, StoreError};
+pub use migrate::made_as;
 pub use orphans::Orphan;
-pub use place::{Address, Place};
+pub use place::{Address, Connect, Place};
 pub use push::{Ended, Pushed};
 pub use search::{Found, Search};
+pub use steps::KNOWN;
 pub use watch::News;
 
 use crate::{FORMAT, Record, RunSummary, State, VERSION};

@@ -22,12 +22,14 @@
 pub mod brief;
 pub mod chart;
 pub mod comparison;
+mod cuts;
 pub mod derive;
 pub mod devices;
 pub mod document;
 pub mod export;
 mod format;
 pub mod html;
+mod knee;
 pub mod known;
 pub mod long_form;
 mod markup;

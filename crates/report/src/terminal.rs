@@ -6,7 +6,7 @@ mod expectation;
 mod fleet;
 mod head;
 mod iozone;
-pub(crate) mod knee;
+mod knee;
 mod label;
 mod list;
 mod meaning;
@@ -15,6 +15,7 @@ mod notes;
 mod oltp;
 mod page;
 mod plain;
+mod power_cuts;
 mod replay;
 mod saturation;
 mod snia;
@@ -30,7 +31,7 @@ pub use plain::put_table;
 pub use style::{Characters, Color, Paint, Style, WIDTH_MIN, shorten, wrap};
 pub use table::{Align, Table};
 
-use crate::{number, power_cuts};
+use crate::number;
 use record::{Cell, Flag, Headline, Record, RunSummary, State};
 use style::columns_of;
 

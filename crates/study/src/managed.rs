@@ -2,8 +2,7 @@
 
 use crate::{
     Before, Op,
-    pass::{SEED, TrialError},
-    trial::bm_flash,
+    pass::{SEED, TrialError, bm_flash},
 };
 use block::{Command, Drive, Engine};
 use lab::{

@@ -1,9 +1,10 @@
 //! One pass over a cell of a method, on a stack that is open: what every trial is made of.
 
+use crate::Op;
 use block::IoError;
 use lab::{
     method::{CellSpec, Method},
-    workload::{Failure, Length, Pace},
+    workload::{Failure, Length, Pace, Pattern},
 };
 use target::stack::{BadStack, Opened};
 
@@ -62,4 +63,14 @@ pub(crate) fn cell_of(
 ) -> CellSpec {
     let method = Method::built_in(method, settings).expect("trials name methods that there are");
     method.cells.into_iter().find(fits).expect("the method has such a cell")
+}
+
+/// A cell of bm-flash, over all of the stack.
+pub(crate) fn bm_flash(op: Op, pattern: Pattern, block_bytes: u32, threads: u16) -> CellSpec {
+    let settings = [("block", block_bytes.to_string()), ("threads", threads.to_string())];
+    let settings = settings.map(|(key, value)| (key.to_owned(), value));
+    cell_of("bm-flash", &settings, |cell| {
+        let stream = &cell.streams[0];
+        stream.op == op.into() && stream.pattern == pattern
+    })
 }

@@ -5,7 +5,7 @@ use crate::{
     fill::fill,
     mail,
     managed::{overwrite, overwrite_from, random_writers},
-    pass::{SEED, TrialError, cell_of, pass},
+    pass::{SEED, TrialError, bm_flash, cell_of, pass},
     run_loads, surface,
 };
 use block::{Command, parse_bytes};
@@ -443,16 +443,6 @@ impl Bench<'_> {
         let pace = durable_writes(&mut opened, "dd-bandwidth", 0)?;
         Ok((pace.iops() * f64::from(BYTES), opened.engine.hash()))
     }
-}
-
-/// A cell of bm-flash, over all of the stack.
-pub(crate) fn bm_flash(op: Op, pattern: Pattern, block_bytes: u32, threads: u16) -> CellSpec {
-    let settings = [("block", block_bytes.to_string()), ("threads", threads.to_string())];
-    let settings = settings.map(|(key, value)| (key.to_owned(), value));
-    cell_of("bm-flash", &settings, |cell| {
-        let stream = &cell.streams[0];
-        stream.op == op.into() && stream.pattern == pattern
-    })
 }
 
 /// A cell on a file that is there: of iozone-cmu, which counts the flush, or of iozone-stfc, here

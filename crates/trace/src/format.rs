@@ -11,7 +11,7 @@ use crate::{
     access::Access,
     error::{Bad, Kind, Place, TraceError},
     lines::Lines,
-    trace::Source,
+    source::Source,
     volumes::Volumes,
 };
 

@@ -22,6 +22,7 @@ mod format;
 mod lines;
 mod order;
 pub mod page;
+mod source;
 mod trace;
 mod volumes;
 

@@ -2,9 +2,9 @@
 
 use crate::{
     error::{Kind, Place, TraceError},
-    trace::Source,
+    source::{Source, unreadable},
 };
-use std::io::{self, BufRead, Read};
+use std::io::{BufRead, Read};
 
 /// Longest line of a trace, bytes.
 const LINE_BYTES_MAX: u64 = 1 << 16;
@@ -51,10 +51,4 @@ impl Lines {
         })?;
         Ok(Some(text.trim_start_matches('\u{feff}').trim()))
     }
-}
-
-/// The system could not read the trace.
-pub(crate) fn unreadable(place: Place, error: &io::Error) -> TraceError {
-    let message = format!("the trace could not be read on: {error}");
-    TraceError { kind: Kind::Io, place, part: 0, message }
 }

@@ -4,17 +4,14 @@ use crate::{
     access::Access,
     error::{Bad, Kind, Place, TraceError},
     format::{Decoder, Format, Found, HEAD_BYTES, recognise},
-    lines::unreadable,
     order::Window,
+    source::unreadable,
     volumes::Volumes,
 };
 use std::{
     collections::VecDeque,
     io::{BufReader, Cursor, Read},
 };
-
-/// What a trace is read from; its head, which was looked at, comes again.
-pub(crate) type Source = BufReader<Box<dyn Read + Send>>;
 
 /// Most accesses of one second that are spread over it.
 const SPREAD_MAX: usize = 1 << 20;

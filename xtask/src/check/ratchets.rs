@@ -4,7 +4,10 @@
 //!   files of the repository -> Count of each kind, with its places -> against `xtask/ratchets.toml`
 //! ```
 
-use super::sources::{self, KEYWORD};
+use super::{
+    circles,
+    sources::{self, KEYWORD},
+};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::{
@@ -43,13 +46,17 @@ enum Kind {
     ModFiles,
     /// Flags that library rooms name, which only the binary knows.
     FlagsInRooms,
+    /// Groups of files in a room that use each other.
+    Circles,
 }
 
 type Places = BTreeMap<Kind, Vec<String>>;
 
 /// Counts, and compares with what is allowed.
 pub fn check(root: &Path) -> Result<()> {
-    println!("line width, function and file length, module style, flags in rooms: none more");
+    println!(
+        "line width, function and file length, module style, flags in rooms, circles: none more"
+    );
     let limits = fs::read_to_string(root.join("xtask/ratchets.toml")).context("the limits")?;
     let limits: BTreeMap<Kind, usize> = toml::from_str(&limits).context("xtask/ratchets.toml")?;
     let wanted = |path: &Path| {
@@ -67,6 +74,7 @@ pub fn check(root: &Path) -> Result<()> {
         let path = path.strip_prefix(root).map_or(path.clone(), PathBuf::from);
         look(&path.to_string_lossy(), &text, &mut places);
     }
+    places.insert(Kind::Circles, circles::find(root)?);
     let complaints = complaints(&limits, &places);
     ensure!(complaints.is_empty(), "{}", complaints.join("\n"));
     Ok(())

@@ -94,7 +94,7 @@ fn complaints_about(path: &str, text: &str) -> Vec<String> {
 }
 
 /// Modules that stand in files of their own and are compiled for tests alone.
-fn test_modules(path: &Path, text: &str) -> Vec<PathBuf> {
+pub fn test_modules(path: &Path, text: &str) -> Vec<PathBuf> {
     let own = path.with_extension("");
     let names_its_directory = ["lib", "main", "mod"].iter().any(|name| own.ends_with(name));
     let below = if names_its_directory { own.with_file_name("") } else { own };

@@ -1,17 +1,10 @@
 //! The command line of `drivelab serve`.
 
-use block::{names::did_you_mean, parse_bytes};
+use crate::values::{flushes, slower};
+use block::parse_bytes;
 use clap::{ArgGroup, Args};
 use std::{ffi::OsString, num::NonZeroU32, path::PathBuf};
 use target::serve::Flushes;
-
-/// Reads what drives make of flushes.
-pub fn flushes(text: &str) -> Result<Flushes, String> {
-    Flushes::parse(text).ok_or_else(|| {
-        let known = Flushes::ALL.map(|(_, name)| name);
-        format!("it may be {}.{}", known.join(", "), did_you_mean(text, known))
-    })
-}
 
 /// What `serve --help` opens with.
 pub(super) const ABOUT: &str = "\
@@ -204,14 +197,6 @@ fn slower_or_auto(text: &str) -> Result<Slower, String> {
     match text {
         "auto" => Ok(Slower::Auto),
         text => slower(text).map(Slower::Times),
-    }
-}
-
-/// How many times.
-pub fn slower(text: &str) -> Result<NonZeroU32, String> {
-    match text.parse::<NonZeroU32>() {
-        Ok(times) if times.get() <= serve::floor::SLOWER_MAX => Ok(times),
-        _ => Err("a whole number from 1 to 1000, as in --slower 20".to_owned()),
     }
 }
 

@@ -2,14 +2,13 @@
 
 use crate::{
     cli::{Cli, HelpArguments},
-    complaint, other_words, output,
+    complaint,
+    no_verb::no_verb,
+    output,
 };
 use anyhow::{Result, bail};
-use block::names::did_you_mean;
 use clap::{Command, CommandFactory, Parser};
-use lab::method::BUILT_IN;
-use record::Flag;
-use std::{iter, path::Path, process::ExitCode};
+use std::{iter, process::ExitCode};
 
 /// Prints the help of a verb, or of all.
 pub fn help(arguments: &HelpArguments) -> Result<ExitCode> {
@@ -45,51 +44,6 @@ pub fn find(command: Command, verbs: &[String]) -> Result<Command> {
         bail!("{none}{stop} `{above} --help` lists the verbs")
     }
     Ok(found)
-}
-
-/// What is said of a word below `above` that is no verb: where it is one, what does here what it
-/// says elsewhere, what measures the target that it names, who tells about it, or what is near.
-pub fn no_verb(wrong: &str, above: &str, command: &Command) -> String {
-    let shown = || command.get_subcommands().filter(|verb| !verb.is_hide_set());
-    let below = || {
-        let verb = shown().find(|verb| verb.find_subcommand(wrong).is_some())?;
-        Some(format!("`{above} {} {wrong}` is one", verb.get_name()))
-    };
-    let target = || {
-        let is_target = wrong.contains(['/', ':']) || Path::new(wrong).exists();
-        is_target.then(|| format!("`drivelab run {wrong}` measures a target"))
-    };
-    let none = format!("there is no verb `{wrong}`");
-    let here = || {
-        below()
-            .or_else(|| other_words::verb(wrong).map(str::to_owned))
-            .or_else(target)
-            .or_else(|| elsewhere(wrong))
-    };
-    let is_top = above == "drivelab";
-    let top =
-        || Some(format!("`drivelab {}` is one", Cli::command().find_subcommand(wrong)?.get_name()));
-    let here = if is_top { here() } else { top() };
-    if let Some(here) = here {
-        return format!("{none}: {here}");
-    }
-    let near = did_you_mean(wrong, shown().map(Command::get_name));
-    let stop = if near.is_empty() { "" } else { "." };
-    format!("{none}{stop}{near}")
-}
-
-/// Who tells about a word that is no verb.
-fn elsewhere(word: &str) -> Option<String> {
-    let who = if BUILT_IN.iter().any(|(name, _)| *name == word) {
-        "methods"
-    } else if Flag::ALL.iter().any(|flag| flag.name() == word) {
-        "explain"
-    } else if super::docs::names().any(|name| name == word) {
-        "docs"
-    } else {
-        return None;
-    };
-    Some(format!("`drivelab {who} {word}` tells about that"))
 }
 
 #[cfg(test)]

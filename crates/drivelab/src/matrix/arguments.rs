@@ -2,9 +2,9 @@
 
 use super::words::in_words;
 use crate::{
-    cli::slower,
     key_value::key_value,
-    run::{in_words as run_in_words, typed},
+    run::{order::typed, words::in_words as run_in_words},
+    values::slower,
 };
 use anyhow::Result;
 use block::parse_bytes;

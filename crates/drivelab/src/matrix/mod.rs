@@ -10,7 +10,7 @@
 
 pub mod arguments;
 mod watch;
-mod words;
+pub mod words;
 
 pub use arguments::{MatrixArguments, choice};
 

@@ -1,6 +1,6 @@
 //! The command line of `drivelab power-cut`, and of the process that is a built-in case.
 
-use crate::{cli::flushes, key_value::key_value};
+use crate::{key_value::key_value, matrix::words::in_words, values::flushes};
 use anyhow::{Context, Result, bail};
 use block::{names::did_you_mean, parse_bytes};
 use clap::{Args, ValueEnum};
@@ -351,7 +351,7 @@ impl PowerCutArguments {
             (Axis::KernelFlush, self.kernel_flush.as_deref()),
         ];
         let words = words.into_iter().filter_map(|(axis, text)| Some((axis, text?)));
-        Axes::of(words).map_err(|bad| crate::matrix::in_words(bad.into()))
+        Axes::of(words).map_err(|bad| in_words(bad.into()))
     }
 
     fn configuration(&self) -> Result<Configuration> {

@@ -1,6 +1,6 @@
 //! The command line of `drivelab run`.
 
-use crate::{cli::slower, key_value::key_value, output::hanging};
+use crate::{key_value::key_value, output::hanging, values::slower};
 use block::parse_bytes;
 use clap::Args;
 use lab::{duration::parse_seconds, workload::OnError};

@@ -8,8 +8,8 @@
 //! ```
 
 pub mod arguments;
-mod order;
-mod words;
+pub mod order;
+pub mod words;
 
 pub use order::typed;
 pub use words::in_words;

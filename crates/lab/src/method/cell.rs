@@ -6,6 +6,7 @@ use super::{
     rule::{WrittenRule, written_rule},
     stream::stream,
     tree,
+    value::{THREADS_MAX, count, only, size},
 };
 use crate::{
     target::Writes,
@@ -15,14 +16,8 @@ use block::{display_bytes, parse_bytes};
 use record::CacheDrop;
 use std::collections::BTreeMap;
 
-/// Largest block of one operation: 128 MiB, which `dd bs=128M` sends as one write.
-pub const BLOCK_BYTES_MAX: u64 = 128 << 20;
 /// Writes of so many bytes are long pieces, wherever they lie.
 const LONG_BYTES: u32 = 128 << 10;
-/// Most workers of one stream.
-pub const THREADS_MAX: u64 = 1024;
-/// Deepest queue of one worker.
-pub const DEPTH_MAX: u64 = 4096;
 
 /// One or more streams that run at the same time.
 #[derive(Clone, PartialEq, Debug)]
@@ -442,33 +437,4 @@ fn name_of(stream: &Stream, file_bytes: Option<u64>) -> String {
 /// `4K`, `512B`, `1.50M`.
 fn short(bytes: u64) -> String {
     display_bytes(bytes).replace(' ', "").replace("iB", "")
-}
-
-pub(super) fn required<'a>(key: &str, axis: &'a Option<Axis>) -> Result<&'a str, String> {
-    only(key, axis.as_ref().ok_or_else(|| format!("a cell without `{key}`"))?)
-}
-
-fn only<'a>(key: &str, axis: &'a Axis) -> Result<&'a str, String> {
-    match axis.0.as_slice() {
-        [one] => Ok(one),
-        _ => Err(format!("a stream takes one `{key}`; a cell may take several")),
-    }
-}
-
-pub(super) fn size(key: &str, text: &str) -> Result<u64, String> {
-    parse_bytes(text).map_err(|error| format!("{key}: {error}"))
-}
-
-pub(super) fn count(key: &str, axis: &Option<Axis>, max: u64) -> Result<u64, String> {
-    let Some(axis) = axis else { return Ok(1) };
-    let text = only(key, axis)?;
-    match text.parse::<u64>() {
-        Ok(value) if (1..=max).contains(&value) => Ok(value),
-        _ if text.contains(',') => Err(format!(
-            "{key} = {text}: a whole number from 1 to {max}, or several with `;` between them: \
-             {key}={}",
-            text.replace(',', ";")
-        )),
-        _ => Err(format!("{key} = {text}: a whole number from 1 to {max}")),
-    }
 }

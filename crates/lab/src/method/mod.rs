@@ -17,14 +17,16 @@ mod rule;
 mod scalar;
 mod stream;
 mod tree;
+mod value;
 
 pub use axis::Axis;
-pub use cell::{BLOCK_BYTES_MAX, CacheState, CellBound, CellSpec, FileState, FinalFlush, RateOf};
+pub use cell::{CacheState, CellBound, CellSpec, FileState, FinalFlush, RateOf};
 pub use expect::Expect;
 pub use file::{CellFile, ExpectFile, MethodFile, Order, RoundsFile, SET_KEYS};
 pub use rule::{SpanRule, WrittenRule};
 pub use scalar::Scalar;
 pub use tree::TreeFile;
+pub use value::BLOCK_BYTES_MAX;
 
 use block::names::did_you_mean;
 pub use complaint::complaint;

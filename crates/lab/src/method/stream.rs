@@ -2,8 +2,8 @@
 
 use super::{
     CellFile,
-    cell::{BLOCK_BYTES_MAX, DEPTH_MAX, THREADS_MAX, count, required, size},
     choice::{one_of, unknown},
+    value::{BLOCK_BYTES_MAX, DEPTH_MAX, THREADS_MAX, count, required, size},
 };
 use crate::workload::{
     BlockMix, Contents, EngineChoice, Io, Moves, Op, Pattern, Rate, Reach, Stream, StreamPlace,

@@ -7,36 +7,18 @@ use super::{
     fold,
 };
 use crate::{
+    compression_probe::{PROBE_AREA_BYTES, PROBE_PAIRS, probe_bytes},
     method::{CellBound, CellSpec},
     plan::Plan,
     target::{Offer, Time},
     workload::{Area, Caching, Contents, EngineChoice, Io, OnError, Op, Pattern, Stream},
 };
 use record::{Flag, IoErrors, Warning};
-use stats::Grade;
 
 /// Block of the fill; a rest of the area smaller than this is written by itself.
 const FILL_BLOCK_BYTES: u64 = 1 << 20;
-/// Size of one side of the probe's pairs.
-const PROBE_AREA_BYTES: u64 = 64 << 20;
-/// Pairs of the probe: zeroes against random bytes, in alternating order, random bytes last, so
-/// that none of the area is left zero.
-const PROBE_PAIRS: [[Contents; 2]; 3] = [
-    [Contents::Zeros, Contents::Random],
-    [Contents::Random, Contents::Zeros],
-    [Contents::Zeros, Contents::Random],
-];
 /// Zeroes faster than random bytes by more than this are stored in another way.
 const PROBE_RATIO_MIN: f64 = 1.15;
-
-/// How many bytes the probe for a compressing target writes under these circumstances, 0 when it is
-/// not run: at grade quick, where the area is not filled, or where it is smaller than the probe.
-pub fn probe_bytes(grade: Grade, fill: u32, span_bytes: u64) -> u64 {
-    if grade == Grade::Quick || fill == 0 || span_bytes < PROBE_AREA_BYTES {
-        return 0;
-    }
-    PROBE_AREA_BYTES * PROBE_PAIRS.as_flattened().len() as u64
-}
 
 impl Runner<'_> {
     /// Writes the whole area once, so that no block is answered from a map; where the method has a

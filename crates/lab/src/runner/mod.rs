@@ -27,10 +27,11 @@ mod traps;
 pub use allowance::written_by_cells;
 pub use calibrate::engine_cost_ns;
 pub use events::{Event, Observer, RunError};
-pub use fill::probe_bytes;
 pub use flush::FlushCost;
 pub use pass::Live;
 pub use settle::{conclude, flags_of};
+
+pub use crate::compression_probe::probe_bytes;
 
 pub(crate) use knee::planned;
 

@@ -14,6 +14,7 @@ mod carrier;
 mod layout;
 mod locks;
 mod losses;
+mod missing;
 mod operate;
 mod params;
 mod parity;
@@ -30,7 +31,8 @@ use block::{
 use carrier::Carrier;
 use layout::{Layout, Members};
 use locks::Locks;
-use plan::{Absent, Load, Missing, Piece, Plan};
+use missing::{Absent, Missing};
+use plan::{Load, Piece, Plan};
 use std::collections::VecDeque;
 
 /// Longest request, bytes: bm-flash asks for 4 MiB.

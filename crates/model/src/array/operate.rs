@@ -1,10 +1,8 @@
 //! The life of an operation: stripes, reads, changes, answer.
 
 use super::{
-    Array, Kind, Level, Operation, Phase, REFUSAL_NS, Sent,
-    layout::Layout,
-    locks::Stripes,
-    plan::{Lost, Piece},
+    Array, Kind, Level, Operation, Phase, REFUSAL_NS, Sent, layout::Layout, locks::Stripes,
+    missing::Lost, plan::Piece,
 };
 use block::{
     Command, Completion, Drive, Durability, Effects, Extent, Instant, IoError, Request, Tag,

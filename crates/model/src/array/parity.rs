@@ -9,7 +9,7 @@
 
 use super::{
     layout::Layout,
-    plan::{Lost, Missing},
+    missing::{Lost, Missing},
 };
 
 /// Columns of one row that a write treats alike: `from..to` within the chunk, covering the data

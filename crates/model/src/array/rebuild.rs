@@ -2,7 +2,7 @@
 
 use super::{Array, Kind, Operation, Progress, REBUILD_STEP_BYTES};
 use crate::{
-    array::plan::{Lost, Piece},
+    array::{missing::Lost, plan::Piece},
     nanoseconds_for,
 };
 use block::{Data, Effects, Instant, Payload, Tag};

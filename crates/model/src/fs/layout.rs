@@ -11,7 +11,7 @@
 //!
 //! On a second drive the journal is all of it, and the file has the first one to itself.
 
-use super::{Barrier, FileSystemParams, Kind, LazyCount, PAGE_BYTES, Placement, sync::Cause};
+use super::{Barrier, FileSystemParams, Kind, LazyCount, PAGE_BYTES, Placement};
 use block::Drive;
 
 const MIB: u64 = 1 << 20;
@@ -157,6 +157,15 @@ impl Changes {
     pub fn any(self) -> bool {
         self.times || self.needed_for_data()
     }
+}
+
+/// Why a commit begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Cause {
+    /// The transaction has come of age.
+    Interval,
+    /// Somebody waits for it.
+    Sync,
 }
 
 /// The journal's head, and how commits are made.

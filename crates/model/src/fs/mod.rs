@@ -59,7 +59,7 @@ use block::{
 use cache::PageCache;
 use call::{Call, Open};
 use files::{FileTree, TREE_TAG};
-use layout::{Changes, Journal, Layout};
+use layout::{Cause, Changes, Journal, Layout};
 use order::Order;
 use queue::RequestQueue;
 use std::{collections::VecDeque, ops::Range};
@@ -414,7 +414,7 @@ impl Machine for FileSystem {
             tree.on_wakeup(now, effects);
         }
         if self.commit_due() <= now {
-            self.begin_commit(now, sync::Cause::Interval);
+            self.begin_commit(now, Cause::Interval);
         }
         if self.expiry_due() <= now {
             self.begin_expiry(now);

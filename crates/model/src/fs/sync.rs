@@ -11,7 +11,7 @@ use super::{
     FileSystem, Syncing,
     cache::PageCache,
     call::{CallKind, Stage},
-    layout::{FIRST, Step},
+    layout::{Cause, FIRST, Step},
     order::{Mark, Order},
     transfer::{Owner, Transfer},
 };
@@ -61,15 +61,6 @@ struct Commit {
     /// The step to take next.
     next: usize,
     result: Result<(), IoError>,
-}
-
-/// Why a commit begins.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Cause {
-    /// The transaction has come of age.
-    Interval,
-    /// Somebody waits for it.
-    Sync,
 }
 
 impl Syncs {

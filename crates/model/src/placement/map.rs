@@ -14,7 +14,7 @@
 //! copies the one with the higher sequence counts. A new map has all of its pages, twice, before
 //! its head.
 
-use super::params::Shape;
+use super::shape::Shape;
 use crate::map_sum::sum;
 use block::IoError;
 use std::fmt;

@@ -17,79 +17,11 @@
 use super::{
     DISKS, FLASH,
     map::{self, ENTRIES, PAGE_BYTES},
+    moves::{Move, Stage},
     tier::Tier,
 };
 use block::{Drive, Extent, IoError, Payload};
-use std::{collections::VecDeque, ops::Range};
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
-    Draining,
-    Reading,
-    Writing,
-    Settling,
-    Recording,
-    Sealing,
-    Doubtful,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Move {
-    extent: u32,
-    to: u32,
-    /// Whose turn it is when this has been done.
-    partner: Option<u32>,
-    stage: Stage,
-    copied: u64,
-    /// It failed once its record may have been written.
-    is_undone: bool,
-}
-
-/// A part of a request that waits for a move to end.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
-    pub parent: u32,
-    pub range: (u64, u64),
-    pub asked_bytes: u64,
-}
-
-/// Moves that are to be made, and the one that is.
-#[derive(Debug)]
-pub(super) struct Mover {
-    /// The one place where no extent lies.
-    pub free: u32,
-    under_way: Option<Move>,
-    /// A hot extent, and the cold one that gives way to it.
-    pairs: VecDeque<(u32, u32)>,
-    /// The cold one of a pair whose hot one has moved.
-    owed: Option<u32>,
-    pub held: Vec<Held>,
-    /// Of each page of the map, as it is durable.
-    pub sequences: Vec<u64>,
-}
-
-impl Mover {
-    pub fn new(free: u32, pages: u32) -> Self {
-        Self {
-            free,
-            under_way: None,
-            pairs: VecDeque::new(),
-            owed: None,
-            held: Vec::new(),
-            sequences: vec![0; pages as usize],
-        }
-    }
-
-    /// Whether a write of this extent has to wait.
-    pub fn holds(&self, extent: u32) -> bool {
-        self.under_way.is_some_and(|own| own.extent == extent && !own.is_undone)
-    }
-
-    /// Where else a write of this extent has to go.
-    pub fn also(&self, extent: u32) -> Option<u32> {
-        self.under_way.filter(|own| own.extent == extent && own.is_undone).map(|own| own.to)
-    }
-}
+use std::ops::Range;
 
 impl Tier {
     /// An epoch has ended: who moves now.

@@ -1,6 +1,6 @@
 //! What a tier is set to, and where on flash what lies.
 
-use super::map;
+use super::{map, shape::Shape};
 use block::Geometry;
 
 /// Flash and disks as one volume whose extents move.
@@ -18,30 +18,6 @@ pub struct TierParams {
 pub const EXTENTS_MAX: u64 = 1 << 22;
 /// Fewest places on flash: one of them is always free.
 pub const PLACES_MIN: u64 = 4;
-
-/// How many extents there are, and where.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Shape {
-    /// Places on the disks: 0 .. disks.
-    pub disks: u32,
-    /// Places on flash: disks .. disks + flash.
-    pub flash: u32,
-    /// Pages of the map, of which there are two copies.
-    pub pages: u32,
-    /// Where on flash the first place begins, bytes.
-    pub data_at: u64,
-}
-
-impl Shape {
-    /// Extents of the volume: one place of all is free.
-    pub fn extents(&self) -> u32 {
-        self.disks + self.flash - 1
-    }
-
-    pub fn is_flash(&self, place: u32) -> bool {
-        place >= self.disks
-    }
-}
 
 impl TierParams {
     /// Places on the disks and on flash, on disks of so many bytes.

@@ -14,8 +14,9 @@ use super::{
     carrier::{Asked, Carrier, Goes},
     heat::Heat,
     map::{self, BadMap, ENTRIES, PAGE_BYTES},
-    mover::{Held, Mover},
-    params::{Shape, TierParams},
+    moves::{Held, Mover},
+    params::TierParams,
+    shape::Shape,
 };
 use crate::kind::Kind;
 use block::{

@@ -1,7 +1,10 @@
 //! Where a history is: a file of this machine, or a database of a server.
 
-use super::{StoreError, sql::Connect};
+use super::{StoreError, sql::Database};
 use std::{fmt, io::ErrorKind, path::Path, path::PathBuf};
+
+/// Connects to the database at an address.
+pub type Connect = fn(&Address) -> Result<Box<dyn Database>, StoreError>;
 
 /// Where a history is.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -7,12 +7,7 @@
 //!   store -> Database   sqlite here | the room postgresql, which the binary hands in as a Connect
 //! ```
 
-pub use super::{migrate::made_as, steps::KNOWN};
-
-use super::{Address, StoreError};
-
-/// Connects to the database at an address.
-pub type Connect = fn(&Address) -> Result<Box<dyn Database>, StoreError>;
+use super::StoreError;
 
 /// A value of a statement or of a row.
 #[derive(Clone, PartialEq, Debug)]

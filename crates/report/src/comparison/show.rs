@@ -2,9 +2,10 @@
 
 use super::{Comparison, Design, Effort, KneeRow, Other, Ratio, word};
 use crate::{
+    knee::condition,
     number,
     runs::{Subject, price::asked},
-    terminal::{self, Align, Page, Paint, Style, knee::condition, words},
+    terminal::{self, Align, Page, Paint, Style, words},
 };
 use record::{Cell, Knee, PairedVerdict, Record};
 

@@ -3,24 +3,10 @@
 use super::{Subject, figure};
 use crate::{
     chart::{Axis, Band, Chart, Figure, Line, Lines, Point, Scale, Stroke, Unit},
+    knee::{condition, curve, limited, sentence},
     number,
-    terminal::knee::{condition, limited, sentence},
 };
 use record::{Cell, Knee, Latency};
-
-/// The cells of a search by rate, the closed loop, whose rate is 0, last.
-pub(crate) fn curve<'c>(knee: &Knee, cells: &[&'c Cell]) -> Vec<(f64, &'c Cell)> {
-    let mut rates: Vec<f64> = knee.probes.iter().map(|probe| probe.rate).collect();
-    rates.sort_by(f64::total_cmp);
-    rates.dedup();
-    let named = |name: String| {
-        let is_it = move |cell: &&&Cell| cell.name == name && cell.target == knee.target;
-        cells.iter().find(is_it).copied()
-    };
-    let of_rate = |rate: f64| Some((rate, named(format!("{}@{rate}", knee.cell))?));
-    let closed = named(knee.cell.clone()).map(|cell| (0.0, cell));
-    rates.into_iter().filter_map(of_rate).chain(closed).collect()
-}
 
 /// Subjects without the cells at rates that were tried on the way: they are points of the curve.
 pub(crate) fn without_probes<'r>(subjects: &[Subject<'r>]) -> Vec<Subject<'r>> {

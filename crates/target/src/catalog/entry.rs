@@ -1,10 +1,6 @@
 //! A drive or a port of the catalog, as its file says it.
 
-use super::{
-    read::{capacity, data_sheet, entry, kernel, median_of, price},
-    schema::{DRIVER_KEYS, DriveKind, Key, PORT_KEYS},
-    section::{BadCatalog, Section, Source},
-};
+use super::{schema::DriveKind, section::BadCatalog};
 use block::names::did_you_mean;
 use std::{collections::BTreeMap, fmt, ops::Range};
 
@@ -219,40 +215,6 @@ pub struct HostEntry {
 }
 
 impl DriveEntry {
-    /// Reads one file.
-    ///
-    /// # Errors
-    /// What is wrong, with file, line and key.
-    pub fn parse(file: &str, text: &str) -> Result<Self, BadCatalog> {
-        let source = Source { name: file, text };
-        let table = source.parse()?;
-        let top = Section::top(source, &table);
-        let (kind, at) = top.text("kind")?;
-        let kind =
-            DriveKind::ALL.into_iter().find(|known| known.name() == kind).ok_or_else(|| {
-                let names = DriveKind::ALL.map(DriveKind::name);
-                let near = did_you_mean(&kind, names);
-                top.wrong(
-                    "kind",
-                    at.start,
-                    &format!("is `{kind}`.{near} Kinds: {}", names.join(", ")),
-                )
-            })?;
-        let entry = entry(&top, source, kind.keys())?;
-        let drive = Self {
-            kind,
-            port: top.text("port")?.0,
-            kernel: kernel(&top)?,
-            capacity_bytes: capacity(&top)?,
-            median_of: median_of(&top, &entry)?,
-            data_sheet: data_sheet(&top)?,
-            price: price(&top)?,
-            entry,
-        };
-        top.finish()?;
-        Ok(drive)
-    }
-
     /// The name in a STACK.
     pub fn name(&self) -> &str {
         &self.entry.name
@@ -265,41 +227,6 @@ impl DriveEntry {
 }
 
 impl HostEntry {
-    /// Reads a port's file.
-    ///
-    /// # Errors
-    /// What is wrong, with file, line and key.
-    pub fn parse_port(file: &str, text: &str) -> Result<Self, BadCatalog> {
-        Self::parse(file, text, PORT_KEYS)
-    }
-
-    /// Reads an array driver's file.
-    ///
-    /// # Errors
-    /// What is wrong, with file, line and key.
-    pub fn parse_driver(file: &str, text: &str) -> Result<Self, BadCatalog> {
-        let driver = Self::parse(file, text, DRIVER_KEYS)?;
-        let of_memory = || DRIVER_KEYS.iter().filter(|key| key.name.starts_with("cache"));
-        let (there, missing): (Vec<&Key>, Vec<_>) =
-            of_memory().partition(|key| driver.entry.parameters.contains_key(key.name));
-        match (there.first(), missing.first()) {
-            (Some(there), Some(missing)) => Err(BadCatalog(format!(
-                "{file}: `{}` needs `{}` beside it: memory has all of its numbers or none",
-                there.name, missing.name
-            ))),
-            _ => Ok(driver),
-        }
-    }
-
-    fn parse(file: &str, text: &str, keys: &[Key]) -> Result<Self, BadCatalog> {
-        let source = Source { name: file, text };
-        let table = source.parse()?;
-        let top = Section::top(source, &table);
-        let entry = entry(&top, source, keys)?;
-        top.finish()?;
-        Ok(Self { entry })
-    }
-
     /// The name in a STACK.
     pub fn name(&self) -> &str {
         &self.entry.name

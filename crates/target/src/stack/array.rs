@@ -2,7 +2,8 @@
 
 use super::{
     controller::{ResolvedMemory, resolve_memory},
-    resolve::{CHUNK_BYTES, ResolvedDrive},
+    layers::CHUNK_BYTES,
+    named::ResolvedDrive,
     settings::Settings,
     text::{BadStack, Part},
 };

@@ -2,7 +2,8 @@
 
 use super::{
     drives::Members,
-    resolve::{ResolvedDrive, resolve},
+    named::ResolvedDrive,
+    resolve::resolve,
     text::{BadStack, Stack},
 };
 use crate::catalog::Catalog;

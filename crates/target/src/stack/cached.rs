@@ -1,106 +1,20 @@
 //! The layer `/cache`: a flash drive of the catalog in front of what lies below, and presets that
-//! stand for what exists. And what it has in common with the layers of [`super::placed`]: the flash
-//! drive beside the disks.
+//! stand for what exists. And what is done with any drive beside the disks.
 
 use super::{
+    beside::{Beside, ResolvedBeside, ResolvedCache, flash_drive, no_flash_drive},
+    layers::{LayerInfo, Preset, QUEUE_DEPTH},
     managed::{Found, ResolvedFlash, resolve_flash, with_flash_beside},
-    open::{LayerInfo, QUEUE_DEPTH},
-    placed::{Range, TierSettings},
-    resolve::{ResolvedDrive, find_drive},
+    named::ResolvedDrive,
     settings::Settings,
-    text::{BadStack, Member, Part},
+    text::{BadStack, Part},
 };
-use crate::catalog::{Catalog, DriveKind, DriveSettings, HostEntry};
-use block::{Data, Drive, Engine, Geometry, Rng, Stack, display_bytes, names::did_you_mean};
+use crate::catalog::Catalog;
+use block::{Data, Drive, Engine, Geometry, Stack, display_bytes};
 use model::{
     Attached, BLOCKS_MAX, BLOCKS_MIN, Cached, MapPlace, Own, Policy, Port, SsdCache,
     SsdCacheParams, SsdCacheTally, Takes, WriteCaching, WriteMode, fs::Placement,
 };
-
-/// Names of the layer; what they are set to unless something else is written.
-pub(super) const CACHES: [(&str, Preset); 4] = [
-    ("cache", PLAIN),
-    // drivers/md/bcache of Linux 6.1: writethrough, LRU, sequential_cutoff 4 MiB, and once it is
-    // set to write back, writeback_percent 10.
-    ("bcache", PLAIN),
-    // drivers/md/dm-cache: it knows no streams, and copies whole blocks. lvmcache's mode is
-    // writethrough.
-    (
-        "dm-cache",
-        Preset { policy: Policy::Smq, bypass_bytes: 0, takes: Takes::WholeBlocks, ..PLAIN },
-    ),
-    // drivers/md/dm-writecache.c of Linux 6.1: blocks of 4 KiB as lvmcache makes them, no streams,
-    // high_watermark 50 and low_watermark 45 percent, pause_writeback 3,000 ms.
-    (
-        "dm-writecache",
-        Preset {
-            mode: WriteMode::Back,
-            bypass_bytes: 0,
-            dirty_per_mille: 500,
-            clean_of_dirty_per_mille: 900,
-            pause_ns: 3_000_000_000,
-            takes: Takes::WritesAlone,
-            block_bytes: 4096,
-            ..PLAIN
-        },
-    ),
-];
-
-const PLAIN: Preset = Preset {
-    mode: WriteMode::Through,
-    policy: Policy::Lru,
-    bypass_bytes: 4 << 20,
-    dirty_per_mille: 100,
-    clean_of_dirty_per_mille: 1000,
-    pause_ns: 0,
-    takes: Takes::ReadsAndWrites,
-    block_bytes: BLOCK_BYTES,
-};
-
-/// Blocks of a cache that names none, at least.
-const BLOCK_BYTES: u32 = 64 << 10;
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Preset {
-    mode: WriteMode,
-    policy: Policy,
-    bypass_bytes: u64,
-    dirty_per_mille: u32,
-    /// Down to this share of what may be dirty blocks are written back.
-    clean_of_dirty_per_mille: u32,
-    /// After a write that found no room.
-    pause_ns: u64,
-    takes: Takes,
-    /// Blocks where none are named, at least.
-    block_bytes: u32,
-}
-
-/// A layer with a flash drive beside the disks.
-pub(super) struct ResolvedBeside<'c> {
-    /// As it was written, for a description.
-    pub text: String,
-    pub drive: ResolvedDrive<'c>,
-    pub port: &'c HostEntry,
-    pub layer: Beside,
-}
-
-/// Which layer.
-pub(super) enum Beside {
-    Cache(ResolvedCache),
-    Pin(Range),
-    Tier(TierSettings),
-    /// What a file system places there is all that lies there.
-    Files(Placement),
-}
-
-/// A cache on flash.
-pub(super) struct ResolvedCache {
-    params: SsdCacheParams,
-    /// Whether the user chose how large it is.
-    size_is_set: bool,
-    /// The managed volume on the flash drive that it lies on, if it lies on one.
-    home: Option<Box<ResolvedFlash>>,
-}
 
 /// What a cache lies on.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -178,45 +92,6 @@ fn home(
             Ok(Some(Box::new(volume)))
         }
     }
-}
-
-pub(super) fn no_flash_drive(layer: &Part, example: &str) -> BadStack {
-    BadStack::Text(format!(
-        "`{}` names no flash drive: write one, such as `/{}:ssd=nvme-tlc,{example}`",
-        layer.name, layer.name
-    ))
-}
-
-/// The flash drive with its own port, which it does not share with the disks.
-pub(super) fn flash_drive<'c>(
-    name: &str,
-    catalog: &'c Catalog,
-    seed: u64,
-) -> Result<(ResolvedDrive<'c>, &'c HostEntry), BadStack> {
-    let (drive, port) = second_drive(name, catalog, seed)?;
-    if drive.entry.kind == DriveKind::Disk {
-        let flash = catalog.drives().iter().filter(|drive| drive.kind != DriveKind::Disk);
-        let near = did_you_mean(name, flash.map(|drive| drive.name()));
-        return Err(BadStack::Text(format!(
-            "`ssd={name}` is a disk: what stands beside disks is flash, such as \
-             `ssd=nvme-tlc`.{near}"
-        )));
-    }
-    Ok((drive, port))
-}
-
-/// Any drive with its own port.
-pub(super) fn second_drive<'c>(
-    name: &str,
-    catalog: &'c Catalog,
-    seed: u64,
-) -> Result<(ResolvedDrive<'c>, &'c HostEntry), BadStack> {
-    let drive = Part { name: name.to_owned(), settings: Vec::new() };
-    let entry = find_drive(&Member { count: 1, drive }, catalog)?;
-    let port = catalog.port(&entry.port).expect("the catalog checked its ports");
-    let seed = Rng::new(seed, 0xd2_0000).next();
-    let settings = DriveSettings { port: port.limits(), seed, ..DriveSettings::default() };
-    Ok((ResolvedDrive { entry, settings }, port))
 }
 
 fn block_bytes(settings: &Settings<'_>, least: u32, size_bytes: u64) -> Result<u32, BadStack> {

@@ -38,13 +38,13 @@ pub(super) fn instead(layer: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stack::resolve;
+    use crate::stack::layers;
 
     /// A word that becomes a layer would never be looked for here, and a layer that is renamed
     /// would be advised for ever.
     #[test]
     fn no_word_is_a_layer_and_every_layer_that_is_named_is() {
-        let is_layer = |word: &str| resolve::LAYERS.iter().any(|(name, _)| *name == word);
+        let is_layer = |word: &str| layers::LAYERS.iter().any(|(name, _)| *name == word);
         for (words, here) in LAYERS {
             assert!(is_layer(here), "{here}");
             assert!(words.iter().all(|word| !is_layer(word)), "{words:?}");

@@ -2,8 +2,8 @@
 
 use super::{
     array::ResolvedArray,
-    open::LayerInfo,
-    resolve::ResolvedDrive,
+    layers::LayerInfo,
+    named::ResolvedDrive,
     settings::Settings,
     text::{BadStack, Part},
 };

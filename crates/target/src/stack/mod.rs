@@ -12,14 +12,17 @@
 
 mod array;
 mod bench;
+mod beside;
 mod cached;
 mod controller;
 mod drives;
 mod elevator;
 mod layer_words;
+mod layers;
 mod managed;
 mod memory;
 mod meter;
+mod named;
 mod open;
 mod placed;
 mod resolve;
@@ -28,13 +31,13 @@ mod settings;
 mod text;
 
 pub use bench::{Kept, Power, has_volatile_cache};
+pub use layers::{CHUNK_BYTES, LayerInfo, QUEUE_DEPTH, RAM_BYTES};
 pub use managed::{Managed, SPARE_PER_MILLE};
 pub(crate) use managed::{on_memory, standing, unmapped};
 pub use memory::Flash;
 pub use meter::Traffic;
 pub use model::BLOCKS_MAX as CACHE_BLOCKS_MAX;
-pub use open::{Below, LayerInfo, Opened, Purpose, QUEUE_DEPTH, Top, open, open_for};
-pub(crate) use resolve::counted;
-pub use resolve::{CHUNK_BYTES, RAM_BYTES};
+pub(crate) use named::counted;
+pub use open::{Below, Opened, Purpose, Top, open, open_for};
 pub(crate) use text::part;
 pub use text::{BadStack, DRIVES_MAX, Member, Part, Stack};

@@ -11,6 +11,7 @@ use super::{
     controller::Controller,
     drives::Drives,
     elevator::ResolvedElevator,
+    layers::{LayerInfo, QUEUE_DEPTH},
     managed::{Found, Managed, with_flash},
     meter::{Metered, Traffic},
     resolve::{Resolved, ResolvedFiles, resolve},
@@ -27,8 +28,6 @@ use model::{
     fs::{FileSystem, Placement},
 };
 
-/// Requests that a stack takes at a time, at least.
-pub const QUEUE_DEPTH: u32 = 1024;
 /// Enough for any array: with the smallest chunk its longest request makes some 2,000 commands for
 /// a member.
 const MEMBER_DEPTH: u32 = 8192;
@@ -141,22 +140,6 @@ macro_rules! either {
 
 either!(Top, Volume, Files);
 either!(Below, Plain, Managed);
-
-/// What a layer is, for records.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LayerInfo {
-    /// As a STACK names it, with its settings.
-    pub text: String,
-    /// `drive`, `port`, `array`, `elevator`, `ssd_cache`, `pin`, `tier`, `journal`, `metadata`,
-    /// `small_files`, `managed_flash`, `file_system`.
-    pub kind: &'static str,
-    /// Its size, of each drive where there are several, bytes; 0 where it has none of its own.
-    pub bytes: u64,
-    /// In words, for a drive.
-    pub title: Option<String>,
-    /// Whether it rotates, for a drive.
-    pub rotational: Option<bool>,
-}
 
 impl Wrapper for Opened {
     type Inner = Witness<Top>;

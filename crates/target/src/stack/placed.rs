@@ -2,7 +2,7 @@
 //! one of them.
 
 use super::{
-    cached::{Beside, ResolvedBeside, flash_drive, no_flash_drive},
+    beside::{Beside, Range, ResolvedBeside, TierSettings, flash_drive, no_flash_drive},
     settings::Settings,
     text::{BadStack, Part},
 };
@@ -19,23 +19,6 @@ const EPOCH_NS: u64 = 10_000_000_000;
 const PERCENT_BYTES: u64 = 1 << 20;
 /// A range in bytes lies on whole ones of these.
 const RANGE_BYTES: u64 = 4096;
-
-/// A range of a volume, whose size is not known yet.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Range {
-    /// Percent, 0 to 100.
-    Percent(f64, f64),
-    /// Bytes.
-    Bytes(u64, u64),
-}
-
-/// A tier; its extents may depend on what lies below.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct TierSettings {
-    size_bytes: u64,
-    extent_bytes: Option<u64>,
-    epoch_ns: u64,
-}
 
 /// The settings of a layer, none of which is misspelt: that is said before what is missing for it.
 fn known<'p>(layer: &'p Part, keys: &[&'static str]) -> Result<Settings<'p>, BadStack> {

@@ -3,7 +3,7 @@
 //! files (`small-files-on=NAME`).
 
 use super::{
-    cached::{Beside, ResolvedBeside, second_drive},
+    beside::{Beside, ResolvedBeside, second_drive},
     settings::Settings,
     text::{BadStack, Part},
 };

@@ -15,8 +15,7 @@ use super::{
 use crate::{
     access::{Access, Op},
     error::{Bad, Kind, Place, TraceError},
-    lines::unreadable,
-    trace::Source,
+    source::{Source, unreadable},
     volumes::Volumes,
 };
 use std::io::{Read, copy, sink};
