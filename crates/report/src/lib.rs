@@ -22,7 +22,6 @@
 pub mod brief;
 pub mod chart;
 pub mod comparison;
-mod cuts;
 pub mod derive;
 pub mod devices;
 pub mod document;

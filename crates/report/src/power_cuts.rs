@@ -1,15 +1,17 @@
-//! Power cuts under a program: a line a round, the verdict, and two runs beside each other.
+//! Power cuts under a program: in words, as a table of a report, and two runs beside each other.
 
-pub use crate::cuts::{combination, combination_head, head, heads, line, verdict};
+mod words;
+
+pub use words::{combination, combination_head, head, heads, line, verdict};
 
 use crate::{
     chart::{Column, Entry, Table, Unit},
-    cuts::{SHORT, bounds, shares},
     terminal::{Align, Page, Paint, Style},
 };
 use record::{PowerCutRound, PowerCuts, Record};
 use serde_json::{Value, json};
 use stats::{same_share, share_interval};
+use words::{SHORT, bounds, shares};
 
 /// Two runs differ where chance alone would part them so far less often than this.
 const CHANCE_MAX: f64 = 0.05;
@@ -179,10 +181,8 @@ impl CutsCompared<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        cuts::tests::{cuts, round},
-        terminal::{Notes, tests::example},
-    };
+    use crate::terminal::{Notes, tests::example};
+    use words::tests::{cuts, round};
 
     fn run(id: &str, broken: u32, rounds: u32) -> Record {
         let found = (1..=rounds).map(|number| round(number, u64::from(number <= broken)));

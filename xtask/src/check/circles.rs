@@ -19,7 +19,7 @@ type Module = Vec<String>;
 /// Which modules each one uses.
 type Uses = BTreeMap<Module, BTreeSet<Module>>;
 
-/// Every circle of every room, as `crates/host: directory, scratch`.
+/// Every circle of every room, as `crates/host: directory, scratch use each other`.
 pub fn find(root: &Path) -> Result<Vec<String>> {
     let (mut found, mut files) = (Vec::new(), 0);
     let rooms = fs::read_dir(root.join("crates")).context("crates")?;
@@ -78,8 +78,8 @@ fn uses(texts: &BTreeMap<Module, String>) -> Uses {
 
 /// A file's lines up to its tests, without comments.
 fn code(text: &str) -> String {
-    let until_tests = text.lines().take_while(|line| !line.ends_with("mod tests {"));
-    until_tests.map(|line| line.split("//").next().unwrap_or_default().to_owned() + "\n").collect()
+    let lines = sources::until_tests(text);
+    lines.map(|line| line.split("//").next().unwrap_or_default().to_owned() + "\n").collect()
 }
 
 /// Every path that begins with `crate`, `super` or `self`, those in braces one by one.
@@ -217,7 +217,7 @@ mod tests {
         assert!(room(&comment).is_empty());
         let tested = [("a", "mod tests {\n    use crate::b::B;\n}\n"), ("b", "use crate::a::A;")];
         assert!(room(&tested).is_empty());
-        // `b::crate_a` and `other::crate::a` begin elsewhere.
+        // Neither path begins with the word `crate`.
         let elsewhere = [("a", "my_crate::b(); other::crate::b();"), ("b", "use crate::a;")];
         assert!(room(&elsewhere).is_empty());
     }

@@ -130,7 +130,7 @@ fn look(path: &str, text: &str, places: &mut Places) {
     }
     let is_room = path.contains("/src/") && !NAMES_FLAGS.iter().any(|room| path.starts_with(room));
     if is_room {
-        let code = text.lines().take_while(|line| !line.ends_with("mod tests {"));
+        let code = sources::until_tests(text);
         for (line, number) in code.zip(1..).filter(|(line, _)| names_flag(line)) {
             add(Kind::FlagsInRooms, format!("{path}:{number}: {}", line.trim()));
         }

@@ -107,12 +107,15 @@ pub fn test_modules(path: &Path, text: &str) -> Vec<PathBuf> {
     modules.filter_map(name).collect()
 }
 
+/// A file's lines up to its tests.
+pub fn until_tests(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().take_while(|line| !line.ends_with("mod tests {"))
+}
+
 /// What of a room's file, up to its tests, panics in a user's hands.
 fn panics(path: &str, text: &str) -> Vec<String> {
-    let opens_tests = |line: &&str| line.ends_with("mod tests {");
-    let until_tests = text.lines().take_while(|line| !opens_tests(line));
     let mut complaints = Vec::new();
-    for (line, number) in until_tests.zip(1..) {
+    for (line, number) in until_tests(text).zip(1..) {
         let code = line.split("//").next().unwrap_or_default();
         let found = PANICS.iter().find(|(word, _)| code.contains(word));
         complaints.extend(found.map(|(word, instead)| {

@@ -1,7 +1,7 @@
 //! Power cuts of the history: the verdict, and the rounds that matter most.
 
 use super::page::Page;
-use crate::cuts::{head, heads, line, verdict};
+use crate::power_cuts::{head, heads, line, verdict};
 use block::counted;
 use record::{PowerCutRound, PowerCuts, Record};
 

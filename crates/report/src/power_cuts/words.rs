@@ -8,8 +8,6 @@ use std::fmt::Write;
 /// So many rounds that broke a promise are named.
 const NAMED_MAX: usize = 8;
 
-const HEADS: &str = "round  cut after  sectors  promises   lost   torn  back in  file system\n";
-
 /// What stands above the rounds.
 pub fn head(record: &Record, cuts: &PowerCuts) -> String {
     format!(
@@ -36,7 +34,7 @@ fn ordered(cuts: &PowerCuts) -> String {
 
 /// What stands above the lines of rounds.
 pub fn heads() -> &'static str {
-    HEADS
+    "round  cut after  sectors  promises   lost   torn  back in  file system\n"
 }
 
 /// A round's line.
@@ -132,16 +130,16 @@ pub fn verdict(cuts: &PowerCuts, again: Option<&dyn Fn(u32) -> String>) -> Strin
 }
 
 /// Words for a share of which only one bound is known.
-pub(crate) struct Bounded {
+pub(super) struct Bounded {
     below: &'static str,
     above: &'static str,
 }
 
-pub(crate) const SHORT: Bounded = Bounded { below: "<", above: ">" };
+pub(super) const SHORT: Bounded = Bounded { below: "<", above: ">" };
 const SENTENCE: Bounded = Bounded { below: "fewer than", above: "more than" };
 
 /// The share of such cuts that break a promise, as far as it is known.
-pub(crate) fn bounds(cuts: &PowerCuts, words: Bounded) -> String {
+pub(super) fn bounds(cuts: &PowerCuts, words: Bounded) -> String {
     let [broken, rounds] = shares(cuts);
     let [low, high] = share_interval(broken, rounds).map(|share| share * 100.0);
     match broken {
@@ -151,16 +149,17 @@ pub(crate) fn bounds(cuts: &PowerCuts, words: Bounded) -> String {
     }
 }
 
-pub(crate) fn shares(cuts: &PowerCuts) -> [u32; 2] {
+/// Rounds that broke a promise, and all of them.
+pub(super) fn shares(cuts: &PowerCuts) -> [u32; 2] {
     [cuts.broken().count() as u32, cuts.rounds.len() as u32]
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+pub(super) mod tests {
     use super::*;
     use record::{FileSystemState, Promises};
 
-    pub(crate) fn round(number: u32, lost: u64) -> PowerCutRound {
+    pub fn round(number: u32, lost: u64) -> PowerCutRound {
         PowerCutRound {
             round: number,
             cut_after_s: 0.41,
@@ -172,7 +171,7 @@ pub(crate) mod tests {
         }
     }
 
-    pub(crate) fn cuts(rounds: Vec<PowerCutRound>) -> PowerCuts {
+    pub fn cuts(rounds: Vec<PowerCutRound>) -> PowerCuts {
         PowerCuts {
             program: "sqlite".to_owned(),
             configuration: "fs=ext4".to_owned(),
