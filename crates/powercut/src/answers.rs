@@ -2,7 +2,7 @@
 
 use crate::protocol::{self, Answer};
 use record::PowerCutRound;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
 /// The answers of one check, as they come.
 pub struct Answers<'a> {
@@ -41,15 +41,50 @@ impl<'a> Answers<'a> {
         Ok(())
     }
 
-    /// There are no more; `complaint` where the check failed.
-    pub fn end(self, complaint: Option<String>) {
+    /// There are no more; `complaint` where the check failed. Files below `directory`, where the
+    /// check ran, are named from there: it is gone after the check, and the next has another.
+    pub fn end(self, complaint: Option<String>, directory: &Path) {
         if let Some(complaint) = complaint {
             // Two words for one thing: what is left cannot be used.
             self.result.broken.get_or_insert(complaint);
         }
-        if self.result.broken.is_some() {
+        if let Some(why) = &mut self.result.broken {
+            *why = why.replace(&format!("{}/", directory.display()), "");
             // None of it can be had.
             self.result.promises.lost += self.kept.len() as u64;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::{FileSystemState, Promises};
+
+    /// The same cut, made again, was another verdict: SQLite names the file that it cannot open,
+    /// and a mount point has the number of its process in it.
+    #[test]
+    fn what_is_said_of_files_is_the_same_wherever_they_are_mounted() {
+        let said = |directory: &str, complaint: &str| {
+            let mut round = PowerCutRound {
+                round: 1,
+                cut_after_s: 0.5,
+                sectors_changed: 8,
+                promises: Promises { made: 1, lost: 0, torn: 0 },
+                broken: None,
+                file_system: FileSystemState::Sound,
+                mounted_after_s: 0.1,
+            };
+            let complaint = complaint.replace("AT", directory);
+            Answers::new(&["a".to_owned()], &mut round).end(Some(complaint), Path::new(directory));
+            assert_eq!(round.promises.lost, 1);
+            round.broken
+        };
+        for directory in ["/tmp/drivelab-1/mount", "/tmp/drivelab-22/mount"] {
+            let found = said(directory, "unable to open database file: AT/case.db");
+            assert_eq!(found.as_deref(), Some("unable to open database file: case.db"));
+            let found = said(directory, "no /etc/passwd");
+            assert_eq!(found.as_deref(), Some("no /etc/passwd"));
         }
     }
 }

@@ -401,7 +401,8 @@ impl Rig<'_> {
         }
         let workload = self.workload.take().expect("it was started");
         let (status, complaint) = workload.wait();
-        answers.end((!status.is_some_and(|status| status.success())).then_some(complaint));
+        let failed = !status.is_some_and(|status| status.success());
+        answers.end(failed.then_some(complaint), place.directory());
         Ok(())
     }
 

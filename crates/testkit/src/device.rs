@@ -105,7 +105,9 @@ impl LoopDevice {
         let sysfs = format!("/sys/block/{}/loop/backing_file", self.name());
         let backing = fs::read_to_string(sysfs).unwrap_or_default();
         let image = fs::canonicalize(image).unwrap_or_else(|_| image.to_owned());
-        if Path::new(backing.trim_end()) == image {
+        let backing = backing.trim_end();
+        // What is served by a server that was killed is deleted to the kernel: its device was left.
+        if Path::new(backing.strip_suffix(" (deleted)").unwrap_or(backing)) == image {
             system("losetup", &["--detach", self.text()]);
         }
     }

@@ -61,7 +61,7 @@ impl Checker {
             match workload.hear(deadline.min(Instant::now() + LOOK)) {
                 Heard::Line(_, line) => match protocol::end(&line) {
                     Some(why) => {
-                        answers.end(why.map(str::to_owned));
+                        answers.end(why.map(str::to_owned), at);
                         return Ok(());
                     }
                     None => answers.take(&line).map_err(fault)?,
@@ -74,7 +74,7 @@ impl Checker {
         }
         let (status, complaint) = self.0.take().expect("it was started").wait();
         let ended = status.map_or_else(|| "a lost status".to_owned(), |status| status.to_string());
-        answers.end(Some(if complaint.is_empty() { ended } else { complaint }));
+        answers.end(Some(if complaint.is_empty() { ended } else { complaint }), at);
         Ok(())
     }
 
